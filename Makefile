@@ -1,0 +1,53 @@
+# Fencepost. `make` alone prints this help.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.ready
+RIE    := $(BIN)/aws-lambda-rie
+SEEDS  ?= 2000
+SEED   ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-fast check format sim lock clean
+
+help: ## print this help
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+setup: $(STAMP) ## create the virtualenv and install everything (pinned, hashed)
+
+$(STAMP): requirements/dev.txt requirements/rie.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Fencepost needs Python 3.11 or newer: make PYTHON=python3.13")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m rig.fetch_rie $(RIE)
+	@touch $@
+
+demo: setup ## deliver a file of notifications through overlapping real Lambda runtimes
+	$(BIN)/python -m demo
+
+test: setup ## the whole suite (embedded PostgreSQL unless DATABASE_URL is set)
+	$(BIN)/python -m pytest
+
+test-fast: setup ## the parts without a database or a runtime
+	$(BIN)/python -m pytest -m "not postgres and not runtime and not slow"
+
+check: setup ## format, lint, types, template
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/cfn-lint template.yaml
+
+format: setup ## rewrite the code in the house format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+sim: setup ## simulate SEEDS schedules from seed 0, or one: make sim SEED=17
+	$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
+
+lock: ## resolve requirements/*.in anew (needs uv on PATH)
+	cd requirements && uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header dev.in -o dev.txt
+	cd requirements && uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header layer.in -c dev.txt -o layer.txt
+
+clean: ## remove what was built
+	rm -rf $(VENV) .cache .aws-sam

@@ -1,0 +1,1 @@
+"""What demo, tests and benchmarks run on: a real PostgreSQL, real Lambda runtimes, a provider that misbehaves."""

@@ -1,0 +1,1 @@
+"""Fencepost: notifications from PostgreSQL through scheduled AWS Lambda runs, neither lost nor doubled."""

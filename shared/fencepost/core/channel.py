@@ -1,0 +1,56 @@
+"""A channel: a named way out, its limits and its policies."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fencepost.core.notification import ChannelId, OnUncertain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptPolicy:
+    """How often and how long a notification is tried. Seconds."""
+
+    attempts_max: int = 8
+    interruptions_max: int = 3  # then it is parked as poison
+    backoff_base_seconds: float = 5.0
+    backoff_cap_seconds: float = 3600.0
+    age_max_seconds: float = 86400.0  # refunded attempts (not sent, throttled) end here
+    retry_after_max_seconds: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Channel:
+    """A channel as `start_run` answers it."""
+
+    id: ChannelId
+    name: str
+    sender: str  # sender kind: webhook, …
+    settings: Mapping[str, Any]  # not secret; the sender's own
+    secret_reference: (
+        str | None
+    )  # where the credentials are (env:NAME, file:PATH, …), never the secret
+    slots: int  # sends in flight a run
+    rate_per_second: float | None  # shared by all runs; None: no limit
+    on_uncertain: OnUncertain
+    policy: AttemptPolicy
+    revision: int  # raised by every operator's change
+    paused_for_seconds: float  # 0: open
+    pause_reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Facility:
+    """What the provider offers against a duplicate."""
+
+    deduplicates_for_seconds: float | None = (
+        None  # a repeat with the same key is dropped this long; None: no key
+    )
+    collapses: bool = False  # a repeat replaces the first on the screen
+    can_be_asked: bool = False  # `ask` works
+
+    @property
+    def nothing(self) -> bool:
+        return (
+            self.deduplicates_for_seconds is None and not self.collapses and not self.can_be_asked
+        )

@@ -1,0 +1,75 @@
+"""What a reply means: a closed union. A sender's table makes them; `core/transition.py` acts on them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """The provider accepted it."""
+
+    reference: str | None = None  # the provider's own id
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Definitely not processed, or harmless to repeat: back off; costs an attempt."""
+
+    reason: str
+    retry_after_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Throttled:
+    """Refused unprocessed for load: wait, the whole channel too if `channel_wide`; attempt refunded."""
+
+    reason: str
+    retry_after_seconds: float | None = None
+    channel_wide: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """This message can never succeed."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unregistered:
+    """The address is dead or opted out."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialFailure:
+    """The channel's credentials or configuration: pause the channel; attempt refunded."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotSent:
+    """No byte of the request left: defer; attempt refunded."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertain:
+    """It may have been accepted: the policy for doubt decides."""
+
+    reason: str
+    retry_after_seconds: float | None = None
+
+
+Outcome = (
+    Delivered
+    | Failed
+    | Throttled
+    | Rejected
+    | Unregistered
+    | CredentialFailure
+    | NotSent
+    | Uncertain
+)

@@ -1,0 +1,25 @@
+"""What came back from a send: data, not yet a meaning."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Phase(StrEnum):
+    """How far a send got, known by the one who dialled."""
+
+    NOT_SENT = "not_sent"  # DNS, connect, TLS, refused stream, above GOAWAY's last id, pool wait
+    UNCERTAIN = "uncertain"  # a byte of the request left and no full response head came
+    ANSWERED = "answered"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """`status`, `headers` (lower case names) and `body` (capped at 64 KiB) only when answered."""
+
+    phase: Phase
+    status: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    error: str = ""  # one line, without recipient or payload
+    took_seconds: float = 0.0

@@ -1,0 +1,123 @@
+"""What goes in and out of the state machine of `core/run.py`: events in, commands out. No I/O on either side."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fencepost.core.channel import Channel, Facility
+from fencepost.core.exchange import Exchange, Exchanged, Facts, Failure
+from fencepost.core.fact import Fact
+from fencepost.core.notification import ChannelId, Claimed, Held
+from fencepost.core.outcome import Outcome
+
+# --- events -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The run exists in the database; these are its channels, and what each sender offers.
+
+    A channel named in `unavailable` (unknown sender kind, bad settings, missing credentials: why, one line) is
+    skipped and reported, not paused: an older or a half-configured deployment must not stop the others.
+    """
+
+    channels: tuple[Channel, ...]
+    facilities: Mapping[ChannelId, Facility]
+    unavailable: Mapping[ChannelId, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answer to the exchange under way."""
+
+    answer: Exchanged
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """The exchange under way failed."""
+
+    failure: Failure
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """A send ended (also: was refused before it began, or was cancelled and reached some phase)."""
+
+    held: Held
+    outcome: Outcome
+    facts: Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The provider was asked about a doubtful attempt; None: it could not say."""
+
+    held: Held
+    outcome: Outcome | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time passed; `Run.wake_at` named this instant."""
+
+
+Event = Started | Answered | Unanswered | Replied | Asked | Tick
+
+# --- commands ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Hold this exchange with the database. Never more than one at a time."""
+
+    exchange: Exchange
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send it now, within the timeout, and come back with `Replied` whatever happens."""
+
+    claimed: Claimed
+    timeout_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask the provider what became of the earlier attempt; come back with `Asked`."""
+
+    claimed: Claimed
+    timeout_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Stop the work on this row: the lease was lost, or the time is up. `Replied` still follows."""
+
+    held: Held
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A fact for telemetry."""
+
+    fact: Fact
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The run has ended; nothing is in flight. `unsaid` words could not be told to the database."""
+
+    unsaid: tuple["Unsaid", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unsaid:
+    """Knowledge of a send that found no database: it leaves as an evidence message."""
+
+    held: Held
+    outcome: str  # an AttemptOutcome
+    facts: Facts
+
+
+Command = Say | Send | Ask | Cancel | Report | Finish

@@ -1,0 +1,113 @@
+"""The three seams of the worker: where words go, where messages go, and what time it is."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from fencepost.core.channel import Channel, Facility
+from fencepost.core.exchange import Exchange, Exchanged, Failure, RunStart, RunStarted
+from fencepost.core.notification import ChannelId, Claimed
+from fencepost.core.outcome import Outcome
+from fencepost.core.reply import Reply
+
+
+class StoreFailed(Exception):
+    """The store gave no answer; `failure` says what that means for what was said."""
+
+    def __init__(self, failure: Failure, detail: str) -> None:
+        super().__init__(detail)
+        self.failure = failure
+        self.detail = detail
+
+
+class Store(Protocol):
+    """The database as a run knows it. Every method raises `StoreFailed` and nothing else.
+
+    One caller at a time. A method that is cancelled leaves the connection unusable and the next one dials anew.
+    """
+
+    async def has_work(self, channels: tuple[str, ...] = ()) -> bool:
+        """Whether a claim would find something now (gates included). Reads only. No names: all channels."""
+        ...
+
+    async def start_run(self, start: RunStart) -> RunStarted:
+        """Create the run (saying it again is harmless) after checking installation and version."""
+        ...
+
+    async def exchange(self, exchange: Exchange) -> Exchanged:
+        """Say all of it in one transaction. See core/exchange.py for what each part promises."""
+        ...
+
+    async def wake(self) -> None:
+        """Start of an invocation: drop a connection that did not survive the freeze."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A message ready to leave. `digest`: 16 bytes over what the recipient would receive (not over
+    what changes each attempt: timestamps, signatures)."""
+
+    digest: bytes
+    request: object
+
+
+class Sender(Protocol):
+    """One channel's way out. Built once a process per channel revision; shared by warm invocations."""
+
+    facility: Facility
+
+    def prepare(self, claimed: Claimed) -> Prepared | Outcome:
+        """The message, or why there can be none (`Rejected`, `CredentialFailure`). Pure."""
+        ...
+
+    async def send(self, claimed: Claimed, prepared: Prepared, *, timeout_seconds: float) -> Reply:
+        """Send once. Never raises for the network: the reply's phase tells. May raise on cancellation;
+        then `phase_reached` of the transport decides."""
+        ...
+
+    def classify(self, reply: Reply) -> Outcome:
+        """What the reply means. Pure: the provider's table."""
+        ...
+
+    async def ask(self, claimed: Claimed, *, timeout_seconds: float) -> Outcome | None:
+        """What became of an earlier attempt, where the provider can tell; None: it could not say."""
+        ...
+
+
+class Senders(Protocol):
+    """Finds the sender of a channel."""
+
+    def sender(self, channel: Channel) -> Sender:
+        """Raises `SenderUnavailable` for an unknown kind, bad settings or missing credentials."""
+        ...
+
+    async def wake(self) -> None:
+        """Start of an invocation: drop connections that idled through a freeze."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class SenderUnavailable(Exception):
+    """This channel cannot send: one line why, without secrets. The channel is paused, its rows wait."""
+
+
+class Clock(Protocol):
+    """Durations only: a monotonic clock in seconds."""
+
+    def __call__(self) -> float: ...
+
+
+__all__ = [
+    "ChannelId",
+    "Clock",
+    "Facility",
+    "Prepared",
+    "Sender",
+    "SenderUnavailable",
+    "Senders",
+    "Store",
+    "StoreFailed",
+]
