@@ -1,5 +1,6 @@
 """The three seams of the worker: where words go, where messages go, and what time it is."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -63,8 +64,8 @@ class Sender(Protocol):
         ...
 
     async def send(self, claimed: Claimed, prepared: Prepared, *, timeout_seconds: float) -> Reply:
-        """Send once. Never raises for the network: the reply's phase tells. May raise on cancellation;
-        then `phase_reached` of the transport decides."""
+        """Send once. Never raises for the network: the reply's phase tells. When it is cancelled it raises
+        `SendCancelled`, whose reply tells how far it got; a bare `CancelledError` means it never began."""
         ...
 
     def classify(self, reply: Reply) -> Outcome:
@@ -74,6 +75,15 @@ class Sender(Protocol):
     async def ask(self, claimed: Claimed, *, timeout_seconds: float) -> Outcome | None:
         """What became of an earlier attempt, where the provider can tell; None: it could not say."""
         ...
+
+
+class SendCancelled(asyncio.CancelledError):
+    """A send was cancelled. `reply` is classified like any other: its phase is what was reached, and it is
+    `answered` where the response head had already come. Still a cancellation for whoever does not catch it."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply.error)
+        self.reply = reply
 
 
 class Senders(Protocol):
@@ -105,6 +115,7 @@ __all__ = [
     "Clock",
     "Facility",
     "Prepared",
+    "SendCancelled",
     "Sender",
     "SenderUnavailable",
     "Senders",

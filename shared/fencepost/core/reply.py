@@ -21,5 +21,6 @@ class Reply:
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    reason: str = ""  # short code of what went wrong (senders/trouble.py); "" where nothing did
     error: str = ""  # one line, without recipient or payload
     took_seconds: float = 0.0
