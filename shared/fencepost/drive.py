@@ -1,0 +1,188 @@
+"""The event loop around a run: one exchange at a time, each send on its own, a timer, and nothing left behind."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, assert_never
+
+from fencepost.attempt import ask, attempt, never_began
+from fencepost.core.budget import Timing
+from fencepost.core.exchange import Exchange, Failure
+from fencepost.core.fact import Fact
+from fencepost.core.notification import ChannelId, Claimed, Held
+from fencepost.core.step import (
+    Answered,
+    Ask,
+    Asked,
+    Cancel,
+    Command,
+    Event,
+    Finish,
+    Replied,
+    Report,
+    Say,
+    Send,
+    Tick,
+    Unanswered,
+)
+from fencepost.ports import Clock, Sender, Senders, Store, StoreFailed
+
+FAREWELL_SECONDS = 0.5  # kept back from the last exchange: for evidence messages and the return
+PATIENCE_MIN_SECONDS = 0.05  # even at the very end an exchange gets the chance of a round trip
+STRAGGLER_SECONDS = 1.0  # how long a stopped send may take to end
+
+Landing = Replied | Asked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a run works with. `roll` gives numbers in [0, 1); `report` takes every fact and does not fail."""
+
+    store: Store
+    senders: Senders
+    clock: Clock
+    roll: Callable[[], float]
+    report: Callable[[Fact], None]
+
+
+class Machine(Protocol):
+    """A run as a value: `core.run.Run`."""
+
+    def step(self, event: Event, now: float) -> list[Command]: ...
+
+    def wake_at(self) -> float | None: ...
+
+
+class Drive:
+    """One machine's drive, used once."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        around: Surroundings,
+        senders: Mapping[ChannelId, Sender],
+        *,
+        timing: Timing,
+        hard_end: float,
+    ) -> None:
+        self._machine = machine
+        self._around = around
+        self._senders = senders
+        self._timing = timing
+        self._hard_end = hard_end
+        self._events: asyncio.Queue[Event | BaseException] = asyncio.Queue()
+        self._flights: dict[Held, asyncio.Task[Landing]] = {}
+        self._talk: asyncio.Task[Event] | None = None
+        self._finish: Finish | None = None
+        self.stragglers = 0  # sends that did not end although they were stopped
+
+    async def to_the_end(self, first: Event) -> Finish:
+        """Feed the machine until it finishes. Whatever happens, nothing of it runs on afterwards."""
+        try:
+            self._feed(first)
+            while self._finish is None:
+                self._feed(await self._next())
+            return self._finish
+        finally:
+            await self._stop_all()
+
+    def _feed(self, event: Event) -> None:
+        for command in self._machine.step(event, self._around.clock()):
+            self._carry_out(command)
+
+    async def _next(self) -> Event:
+        """The next event, or a tick at the instant the machine named. An event that is there goes first."""
+        if self._events.empty():
+            try:
+                async with asyncio.timeout(self._sleep_seconds()):
+                    event = await self._events.get()
+            except TimeoutError:
+                return Tick()
+        else:
+            event = self._events.get_nowait()
+        if isinstance(event, BaseException):
+            raise event
+        return event
+
+    def _sleep_seconds(self) -> float | None:
+        wake_at = self._machine.wake_at()
+        return None if wake_at is None else max(0.0, wake_at - self._around.clock())
+
+    def _carry_out(self, command: Command) -> None:
+        match command:
+            case Say(exchange):
+                self._say(exchange)
+            case Send(claimed, timeout_seconds):
+                self._send(claimed, timeout_seconds)
+            case Ask(claimed, timeout_seconds):
+                self._ask(claimed, timeout_seconds)
+            case Cancel(held):
+                if flight := self._flights.get(held):
+                    flight.cancel()
+            case Report(fact):
+                self._around.report(fact)
+            case Finish():
+                self._finish = command
+            case _:
+                assert_never(command)
+
+    def _send(self, claimed: Claimed, timeout_seconds: float) -> None:
+        sender = self._senders[claimed.channel]
+        clock = self._around.clock
+        work = attempt(sender, claimed, timeout_seconds=timeout_seconds, clock=clock)
+        self._launch(claimed.held, work, never_began(claimed))
+
+    def _ask(self, claimed: Claimed, timeout_seconds: float) -> None:
+        work = ask(self._senders[claimed.channel], claimed, timeout_seconds=timeout_seconds)
+        self._launch(claimed.held, work, Asked(claimed.held, None))
+
+    def _launch(self, held: Held, work: Coroutine[Any, Any, Landing], unbegun: Landing) -> None:
+        """Let it fly. `unbegun` is what it comes to when it is stopped before its first step."""
+        if held in self._flights:
+            raise RuntimeError(f"{held} is in flight already")
+        flight = self._flights[held] = asyncio.create_task(work)
+
+        def landed(_: object) -> None:
+            del self._flights[held]
+            self._events.put_nowait(unbegun if flight.cancelled() else _end_of(flight))
+
+        flight.add_done_callback(landed)
+
+    def _say(self, exchange: Exchange) -> None:
+        if self._talk is not None:
+            raise RuntimeError("an exchange is under way already")
+        talk = self._talk = asyncio.create_task(self._exchanged(exchange))
+
+        def heard(_: object) -> None:
+            self._talk = None
+            if not talk.cancelled():
+                self._events.put_nowait(_end_of(talk))
+
+        talk.add_done_callback(heard)
+
+    async def _exchanged(self, exchange: Exchange) -> Event:
+        try:
+            async with asyncio.timeout(self._patience_seconds()):
+                return Answered(await self._around.store.exchange(exchange))
+        except TimeoutError:
+            return Unanswered(Failure.UNKNOWN, "no answer in time")
+        except StoreFailed as failed:
+            return Unanswered(failed.failure, failed.detail)
+
+    def _patience_seconds(self) -> float:
+        left = self._hard_end - self._around.clock() - FAREWELL_SECONDS
+        return max(PATIENCE_MIN_SECONDS, min(self._timing.exchange_timeout_seconds, left))
+
+    async def _stop_all(self) -> None:
+        """After `Finish` there is nothing to stop; after a bug or an interrupt there may be."""
+        running = [*self._flights.values(), *([self._talk] if self._talk else [])]
+        for one in running:
+            one.cancel()
+        if running:
+            _, pending = await asyncio.wait(running, timeout=STRAGGLER_SECONDS)
+            self.stragglers = len(pending)
+
+
+def _end_of(done: asyncio.Task[Landing] | asyncio.Task[Event]) -> Event | BaseException:
+    """A bug of ours ends the run loudly: it travels as an event and is raised where events are read."""
+    return done.exception() or done.result()

@@ -1,0 +1,117 @@
+"""One run against the real world: the first question, the run itself (`drive.py`), the last word.
+
+It decides nothing about rows. It owns time and failure around the run.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from fencepost.attempt import guarded, place_of
+from fencepost.core.budget import Timing
+from fencepost.core.channel import Channel
+from fencepost.core.exchange import Failure, RunStart
+from fencepost.core.notification import ChannelId
+from fencepost.core.run import Run
+from fencepost.core.step import Started, Unsaid
+from fencepost.core.tally import Ending
+from fencepost.drive import Drive, Surroundings
+from fencepost.ports import Sender, SenderUnavailable, StoreFailed
+
+OPENING_TRIES = 3  # a connection that died in a freeze is dialled anew before anything is claimed
+OPENING_PAUSE_SECONDS = 0.1
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a run ended. `stragglers`: sends that would not stop; their event loop must not run again."""
+
+    how: Ending
+    unsaid: tuple[Unsaid, ...] = ()
+    stragglers: int = 0
+
+
+async def run_once(
+    around: Surroundings, *, start: RunStart, timing: Timing, hard_end: float
+) -> Ended:
+    """One pass over what is due. Raises `StoreFailed`, but only before anything was claimed."""
+    if hard_end - around.clock() <= timing.settle_reserve_seconds:
+        return Ended(how=Ending.NO_TIME)
+    opening = Opening(around, timing=timing, hard_end=hard_end)
+    await around.senders.wake()
+    if not await opening.has_work(start.channels):
+        return Ended(how=Ending.IDLE)
+    started, senders = await opening.start(start)
+    now = around.clock()
+    run = Run(run=start.run, timing=timing, hard_end=hard_end, now=now, roll=around.roll)
+    drive = Drive(run, around, senders, timing=timing, hard_end=hard_end)
+    finish = await drive.to_the_end(started)
+    how = ending(finish.unsaid, timing=timing, left_seconds=hard_end - around.clock())
+    return Ended(how=how, unsaid=finish.unsaid, stragglers=drive.stragglers)
+
+
+def ending(unsaid: tuple[Unsaid, ...], *, timing: Timing, left_seconds: float) -> Ending:
+    """A run that ends while it could still have sent ended because nothing more was due."""
+    if unsaid:
+        return Ending.UNSAID
+    could_send = left_seconds > timing.send_timeout_seconds + timing.settle_reserve_seconds
+    return Ending.DRAINED if could_send else Ending.DEADLINE
+
+
+class Opening:
+    """The words before the first claim. Each may be said again, so a broken connection costs nothing but time."""
+
+    def __init__(self, around: Surroundings, *, timing: Timing, hard_end: float) -> None:
+        self._around = around
+        self._timing = timing
+        self._hard_end = hard_end
+
+    async def has_work(self, channels: tuple[str, ...]) -> bool:
+        return await self._insist(lambda: self._look(channels))
+
+    async def _look(self, channels: tuple[str, ...]) -> bool:
+        await self._around.store.wake()
+        return await self._around.store.has_work(channels)
+
+    async def start(self, start: RunStart) -> tuple[Started, dict[ChannelId, Sender]]:
+        """Create the run, and find the sender of each channel. A channel without one waits for another run."""
+        started = await self._insist(lambda: self._around.store.start_run(start))
+        senders: dict[ChannelId, Sender] = {}
+        unavailable: dict[ChannelId, str] = {}
+        for channel in started.channels:
+            found = await guarded(self._sender(channel), lambda bug: place_of(bug))
+            match found:
+                case str() as why:
+                    unavailable[channel.id] = why
+                case sender:
+                    senders[channel.id] = sender
+        facilities = {channel: sender.facility for channel, sender in senders.items()}
+        return Started(started.channels, facilities, unavailable), senders
+
+    async def _sender(self, channel: Channel) -> Sender | str:
+        try:
+            return self._around.senders.sender(channel)
+        except SenderUnavailable as why:
+            return str(why)
+
+    async def _insist(self, say: Callable[[], Awaitable[Result]]) -> Result:
+        """Say it until it is answered: a few times, and not where the answer would be no again."""
+        for tries_left in reversed(range(OPENING_TRIES)):
+            try:
+                async with asyncio.timeout(self._patience_seconds()):
+                    return await say()
+            except TimeoutError:
+                failed = StoreFailed(Failure.UNKNOWN, "the database did not answer in time")
+            except StoreFailed as error:
+                failed = error
+            if not tries_left or failed.failure in (Failure.REFUSED, Failure.DATA):
+                raise failed
+            await asyncio.sleep(OPENING_PAUSE_SECONDS)
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    def _patience_seconds(self) -> float:
+        left = self._hard_end - self._around.clock() - self._timing.settle_reserve_seconds
+        return min(self._timing.exchange_timeout_seconds, left)
