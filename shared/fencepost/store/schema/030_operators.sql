@@ -304,7 +304,8 @@ create function fencepost.inspect_journal_(p_id bigint) returns jsonb language s
   select coalesce(jsonb_agg(to_jsonb(l) order by l.at, l.seq), '[]') from (
     select j.run_id as run, j.seq, fencepost.instant_(j.at) as at,
            coalesce(p_id = any(j.claimed), false) as claimed, coalesce(p_id = any(j.renewed), false) as renewed, coalesce(p_id = any(j.lost), false) as lost,
-           substr(j.verdicts, array_position(j.settled, p_id), 1) as verdict
+           case substr(j.verdicts, array_position(j.settled, p_id), 1)
+                when 'A' then 'applied' when 'R' then 'repeated' when 'L' then 'late' when 'C' then 'conflict' when 'U' then 'unknown' end as verdict
       from r join fencepost.journal j on j.run_id = r.run_id
      where p_id = any(j.claimed) or p_id = any(j.renewed) or p_id = any(j.settled)
      order by j.at desc, j.seq desc limit 100) l $f$;

@@ -1,0 +1,123 @@
+"""All that is known of one notification, as the database tells it. Instants are its text; Python counts none."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fencepost.core.channel import AttemptPolicy
+from fencepost.core.exchange import Verdict
+from fencepost.core.notification import AttemptOutcome, Kind, OnUncertain
+from fencepost.core.reply import Phase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelStanding:
+    """Its channel now. Paused without `paused_for_seconds`: until somebody resumes it."""
+
+    name: str
+    sender: str
+    on_uncertain: OnUncertain
+    policy: AttemptPolicy
+    revision: int
+    paused: bool
+    paused_for_seconds: float | None
+    pause_reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenStanding:
+    """Its row in the queue. `run`: who holds it, or held it when its lease ran out (lease_left < 0)."""
+
+    fence: int
+    attempts: int
+    interruptions: int
+    doubt: bool
+    due_at: str | None
+    due_in_seconds: float | None
+    run: str | None
+    invocation: str | None
+    claimed_at: str | None
+    lease_until: str | None
+    lease_left_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedStanding:
+    kind: Kind
+    reason: str | None
+    at: str
+    fence: int
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptRecord:
+    """One attempt. `taken_over`: written by the one who took the lease, not by its run."""
+
+    fence: int
+    run: str | None
+    invocation: str | None
+    run_deadline_at: str | None
+    run_ended_at: str | None
+    claimed_at: str | None
+    at: str
+    took_ms: int | None
+    outcome: AttemptOutcome
+    phase: Phase | None
+    status: int | None
+    reference: str | None
+    digest: str | None
+    detail: str | None
+    taken_over: bool
+    closing: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceRecord:
+    """A fact learnt outside a lease. Fence 0: of an attempt nobody could name."""
+
+    fence: int
+    run: str | None
+    source: str
+    outcome: AttemptOutcome
+    at: str
+    reference: str | None
+    detail: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalRecord:
+    """One exchange that mentioned it. No verdict: it was not settled there."""
+
+    run: str
+    seq: int
+    at: str
+    claimed: bool
+    renewed: bool
+    lost: bool
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """Open or closed, never both (G3). Recipient, dedupe key and payload only where they were asked for (G10)."""
+
+    id: int
+    now: str
+    idempotency_key: str
+    priority: int
+    replay_of: int | None
+    on_uncertain: OnUncertain | None
+    created_at: str | None
+    due_at: str | None
+    expires_at: str | None
+    expires_in_seconds: float | None
+    recipient: str | None
+    dedupe_key: str | None
+    payload: Mapping[str, Any] | None
+    channel: ChannelStanding
+    open: OpenStanding | None
+    closed: ClosedStanding | None
+    attempts: tuple[AttemptRecord, ...]
+    evidence: tuple[EvidenceRecord, ...]
+    journal: tuple[JournalRecord, ...]

@@ -1,0 +1,110 @@
+"""What an operator is told by the database: answers, and the one tree of errors.
+
+OperatorError            one line, safe to show: no recipient, payload, secret or connection string
+├── Refused              the database says no to what was asked; nothing was written
+├── DatabaseAway         no connection, or it broke: what was under way may have been done (saying it again is harmless)
+└── SchemaMissing        the functions are not there: not migrated yet, or older than this code
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fencepost.core.channel import AttemptPolicy
+from fencepost.core.notification import Kind, OnUncertain
+
+
+class OperatorError(Exception):
+    """One line that tells an operator what is wrong."""
+
+
+class Refused(OperatorError):
+    """The database says no; nothing was written."""
+
+
+class DatabaseAway(OperatorError):
+    """There is no connection to be had, or it broke."""
+
+
+class SchemaMissing(OperatorError):
+    """This database does not have the functions that this code calls."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelChange:
+    """What `apply` did to one channel: created, changed or unchanged. A pause outlives it."""
+
+    name: str
+    change: str
+    revision: int
+    paused: bool
+    pause_reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelRow:
+    """A channel as an operator sees it. Paused without seconds: until somebody resumes it."""
+
+    name: str
+    sender: str
+    settings: Mapping[str, Any]
+    secret_reference: str | None
+    slots: int
+    rate: float | None
+    burst: float | None
+    on_uncertain: OnUncertain
+    policy: AttemptPolicy
+    payload_bytes_max: int
+    revision: int
+    paused: bool
+    paused_for_seconds: float | None
+    pause_reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelResumed:
+    """`was_paused_for` is the reason; None: it was open."""
+
+    revision: int
+    was_paused_for: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelStatus:
+    """One channel's figures. `open_more`, `parked_more`: counting was stopped, the figures are lower bounds."""
+
+    channel: str
+    sender: str
+    due: int
+    scheduled: int
+    leased: int
+    in_doubt: int
+    open_more: bool
+    oldest_due_seconds: float | None
+    dead: int
+    uncertain: int
+    parked_more: bool
+    paused: bool
+    paused_for_seconds: float | None
+    pause_reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selector:
+    """Which notifications, where no ids are given. Seconds count back from now; None: no bound."""
+
+    channel: str | None = None
+    kinds: tuple[Kind, ...] = field(default=())  # parked kinds; none: open ones
+    reason: str | None = None
+    since_seconds: float | None = None
+    until_seconds: float | None = None
+    in_doubt: bool | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """What became of one notification an operator spoke of."""
+
+    id: int
+    became: str

@@ -1,0 +1,41 @@
+"""Database errors as one line for an operator: never a traceback, a value of the row, or a connection string."""
+
+import psycopg
+from psycopg import errors
+
+from fencepost.core.operation import DatabaseAway, OperatorError, Refused, SchemaMissing
+
+REFUSED = "FP001"  # raised by the schema's own functions: the text is meant to be shown
+NOT_THERE = (errors.InvalidSchemaName, errors.UndefinedFunction, errors.UndefinedTable)
+BUSY = (errors.DeadlockDetected, errors.SerializationFailure)
+WRONG_DATABASE = (errors.InvalidCatalogName, errors.InvalidAuthorizationSpecification)
+
+
+def translated(error: psycopg.Error) -> OperatorError:
+    """Most specific first."""
+    code = error.sqlstate or ""
+    if code == REFUSED:
+        return Refused(first_line(error))
+    if isinstance(error, NOT_THERE):
+        return SchemaMissing(
+            "this database is not migrated for this version: run fencepost migrate"
+        )
+    if isinstance(error, errors.InsufficientPrivilege):
+        return Refused(f"the database role may not do this ({first_line(error)})")
+    if isinstance(error, errors.QueryCanceled):
+        return DatabaseAway(
+            "the database cut the statement off: its timeout for this role was reached"
+        )
+    if isinstance(error, psycopg.OperationalError):
+        return DatabaseAway(f"the database is away: {first_line(error)}")
+    if code.startswith(("22", "23")):
+        return Refused(f"the database refuses a value ({type(error).__name__})")
+    return OperatorError(
+        f"the database refuses ({code or type(error).__name__}): {first_line(error)}"
+    )
+
+
+def first_line(error: psycopg.Error) -> str:
+    """The primary message: no DETAIL, CONTEXT or hint, which quote rows."""
+    text = error.diag.message_primary or str(error) or type(error).__name__
+    return " ".join(text.split("\n", 1)[0].split())[:300]
