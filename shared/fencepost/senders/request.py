@@ -1,0 +1,87 @@
+"""A request and where it goes, taken apart once and checked before anything is dialled."""
+
+import ipaddress
+from dataclasses import dataclass, field
+from urllib.parse import quote, urlsplit
+
+PORTS = {"https": 443, "http": 80}
+TARGET_SAFE = "/%:=&?~+!$,;'@()*[]"  # everything a path or query may hold as it is
+
+
+class InvalidUrl(ValueError):
+    """The text is no http(s) URL one may call. The message does not repeat it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Who is called, and under which rules. Connections are shared only between equal origins."""
+
+    scheme: str
+    host: str = field(repr=False)  # ASCII, lower case; an IPv6 literal without brackets
+    port: int
+    private_allowed: bool = False  # whether its addresses may lie in private networks
+
+    @property
+    def secure(self) -> bool:
+        return self.scheme == "https"
+
+    @property
+    def authority(self) -> str:
+        """What `Host` and `:authority` say: the port only where it is not the scheme's own."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A POST. Its target, headers and body stay out of every representation (G10)."""
+
+    origin: Origin
+    target: str = field(repr=False)  # path and query
+    headers: tuple[tuple[str, str], ...] = field(repr=False)  # lower case names; no host, no length
+    body: bytes = field(repr=False)
+
+
+def read_url(url: str, *, private_allowed: bool = False) -> tuple[Origin, str]:
+    """The origin and the target of `url`. Raises `InvalidUrl`.
+
+    A URL with user or password is refused: they would end up in logs, and browsers and proxies disagree about them.
+    """
+    if any(character <= " " or character == "\x7f" for character in url):
+        raise InvalidUrl("it holds spaces or control characters")
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as wrong:
+        raise InvalidUrl("it cannot be taken apart") from wrong
+    if parts.scheme not in PORTS or not host:
+        raise InvalidUrl("it is not https://host/…")
+    if "@" in parts.netloc:
+        raise InvalidUrl("it holds a user name")
+    origin = Origin(
+        scheme=parts.scheme,
+        host=_ascii_host(host),
+        port=PORTS[parts.scheme] if port is None else port,
+        private_allowed=private_allowed,
+    )
+    return origin, _target(parts.path, parts.query)
+
+
+def _ascii_host(host: str) -> str:
+    if ":" in host:
+        try:
+            return str(ipaddress.IPv6Address(host))
+        except ValueError as wrong:
+            raise InvalidUrl("its IPv6 address is none") from wrong
+    try:
+        name = host.encode("idna").decode("ascii").lower()
+    except UnicodeError as wrong:
+        raise InvalidUrl("its host is no name") from wrong
+    if not all(character.isalnum() or character in "-._" for character in name):
+        raise InvalidUrl("its host is no name")
+    return name
+
+
+def _target(path: str, query: str) -> str:
+    target = quote(path or "/", safe=TARGET_SAFE)
+    return f"{target}?{quote(query, safe=TARGET_SAFE)}" if query else target
