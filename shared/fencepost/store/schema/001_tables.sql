@@ -61,7 +61,8 @@ create table fencepost.queue (                                 -- one narrow row
   priority smallint not null,
   attempts smallint not null default 0,
   interruptions smallint not null default 0,
-  doubt boolean not null default false)
+  doubt boolean not null default false,
+  resend boolean not null default false)                       -- an operator's word over the policy for doubt; lies in the padding, costs nothing
   with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 create index queue_due on fencepost.queue (channel, priority, due_at);
 
@@ -110,10 +111,14 @@ create table fencepost.evidence (                              -- append-only; t
   detail text,
   primary key (notification_id, fence, run_id, source, outcome));
 
+-- Where the last claim of a run ended: its next one starts there instead of at the dead heads of the index.
+create type fencepost.hint as (channel smallint, priority smallint, due_at timestamptz);
+
 create table fencepost.run (
   id uuid primary key,
   seq int not null default 0,
   last_claim bigint[] not null default '{}',
+  hints fencepost.hint[] not null default '{}',
   started_at timestamptz not null,
   seen_at timestamptz not null,
   deadline_at timestamptz,
@@ -133,6 +138,16 @@ create table fencepost.journal (                               -- append-only, o
   claimed bigint[], claimed_fences bigint[]);
 create index journal_run on fencepost.journal (run_id, seq);
 create index journal_at on fencepost.journal using brin (at);  -- retention only
+
+create table fencepost.operation (                             -- append-only: what was done to a notification outside any run, and on whose word
+  notification_id bigint not null,
+  at timestamptz not null,
+  fence bigint not null,                                       -- raised to
+  what text not null check (what in ('cancel', 'reopen', 'redrive', 'redrive to resend', 'resolve', 'quarantine')),
+  was text,                                                    -- how it stood before: kind and reason of a closed one
+  who text,
+  why text);
+create index operation_notification on fencepost.operation (notification_id, at);
 
 -- All attempts of a notification, the closing one included: each fact is stored once.
 create view fencepost.attempts as

@@ -1,0 +1,1 @@
+select fencepost.has_work(%(channels)s::text[])

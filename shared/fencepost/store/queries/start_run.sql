@@ -1,0 +1,2 @@
+select id, name, sender, settings, secret_reference, slots, rate, on_uncertain, policy, revision, paused_for, pause_reason
+  from fencepost.start_run(%(run)s::uuid, %(installation)s::text, %(version)s::int, %(invocation)s::text, %(deadline_in)s::float8, %(channels)s::text[])

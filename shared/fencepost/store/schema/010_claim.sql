@@ -1,0 +1,101 @@
+-- The claim: how a run comes to hold rows. It is the last step of an exchange, skips what others have locked, and waits for nobody.
+-- A row is free when it was never leased, when its lease is over, or when its lease is longer than any can be (the server's clock was set back).
+-- Functions whose name ends in _ are steps: only functions of this schema call them, under the pins of their caller (see 012_exchange.sql).
+--
+-- Rules of form, all measured; each looks like an accident:
+--   a key is probed as `= any(array[x])` from an unnested array, or by `lateral (… limit 1 / offset 0)`: anything else may scan the whole index
+--     with a plan that was made while the table was empty;
+--   run is a column of the unnested words: as a plain filter it makes the planner expect one row and join in squares;
+--   least() ignores nulls: what may be missing (tokens of a busy channel) is made 0 first;
+--   infinity is never subtracted from: date_part() first, then minus.
+
+-- Tokens in a channel's bucket now. A bucket that was never filled starts full.
+create function fencepost.tokens_(c fencepost.channel, p_now timestamptz) returns float8 language sql immutable as $$
+  select case when c.filled_at = '-infinity' then b.size
+              else least(b.size, c.tokens + c.rate * greatest(0, date_part('epoch', p_now) - date_part('epoch', c.filled_at))) end
+    from (select coalesce(c.burst, greatest(c.rate, 1))) as b(size) $$;
+
+-- What each wanted channel allows: nothing while paused, whole tokens where there is a rate. A channel whose tokens another run is taking
+-- is busy: nothing now, ask again.
+create function fencepost.allowed_(c_channels smallint[], c_limits int[], out limits int[], out rated boolean, out busy smallint[]) language plpgsql as $f$
+declare v_now timestamptz := fencepost.now_();
+begin
+  select array_agg(case when c.id is null or c.paused_until > v_now then 0
+                        when c.rate is null then least(greatest(coalesce(w.lim, 0), 0), 1000)
+                        else least(greatest(coalesce(w.lim, 0), 0), 1000, coalesce(floor(t.tokens)::int, 0)) end order by w.ord),
+         coalesce(bool_or(c.rate is not null), false),
+         coalesce(array_agg(c.id) filter (where c.rate is not null and c.paused_until <= v_now and t.tokens is null), '{}')
+    into limits, rated, busy
+    from unnest(c_channels, c_limits) with ordinality as w(channel, lim, ord)
+    left join fencepost.channel c on c.id = any(array[w.channel])
+    left join lateral (select fencepost.tokens_(k, v_now) as tokens from fencepost.channel k
+                        where k.id = c.id and k.rate is not null and k.paused_until <= v_now for update skip locked) t on true;
+end $f$;
+
+-- Where to start looking: three instants (one a priority) for each wanted channel. Without a hint: the beginning.
+create function fencepost.starts_(p_hints fencepost.hint[], c_channels smallint[], c_hinted boolean[]) returns timestamptz[] language sql as $f$
+  select array_agg(coalesce(h.due_at, '-infinity') order by w.ord, p.priority)
+    from unnest(c_channels, c_hinted) with ordinality as w(channel, hinted, ord)
+    cross join unnest('{0,1,2}'::smallint[]) as p(priority)
+    left join lateral (select h.due_at from unnest(p_hints) as h where w.hinted and h.channel = w.channel and h.priority = p.priority limit 1) h on true $f$;
+
+-- The hints for the next claim. A channel that gave less than it was asked for has none: the next look is from the beginning, and finds
+-- expired leases and late commits.
+create function fencepost.hints_(p_old fencepost.hint[], p_new fencepost.hint[], p_full smallint[], c_channels smallint[]) returns fencepost.hint[] language sql as $f$
+  select coalesce(array_agg(row(h.channel, h.priority, h.due_at)::fencepost.hint), '{}')
+    from (select n.* from unnest(p_new) as n where n.channel = any(p_full)
+          union all
+          select o.* from unnest(p_old) as o
+           where (o.channel = any(p_full) or o.channel <> all(c_channels))
+             and (select 1 from unnest(p_new) as n where n.channel = o.channel and n.priority = o.priority limit 1) is null) h $f$;
+
+-- Claim. c is what a row said before (whose lease ran out), u what it says now; a row that changed under c is not in u, so whatever is
+-- told of a takeover reads both. A takeover is the old holder's uncertain attempt, written in the same statement.
+create function fencepost.claim_(p_run uuid, p_lease interval, p_hints fencepost.hint[], c_channels smallint[], c_limits int[], c_hinted boolean[],
+  out ids bigint[], out fences bigint[], out hints fencepost.hint[], out busy smallint[]) language plpgsql as $f$
+declare v_now timestamptz := fencepost.now_(); v_limits int[]; v_rated boolean; v_starts timestamptz[]; v_new fencepost.hint[]; v_full smallint[];
+begin
+  select a.limits, a.rated, a.busy into v_limits, v_rated, busy from fencepost.allowed_(c_channels, c_limits) a;
+  v_starts := fencepost.starts_(p_hints, c_channels, c_hinted);
+  with c as materialized (
+    select s.* from unnest(c_channels, v_limits) with ordinality as w(channel, lim, ord),
+      lateral (select s.* from unnest('{0,1,2}'::smallint[]) as p(priority),
+        lateral (select q.ctid as tid, q.notification_id, q.fence, q.run_id, q.claimed_at from fencepost.queue q
+                  where q.channel = w.channel and q.priority = p.priority and q.due_at <= v_now and q.due_at >= v_starts[w.ord * 3 - 2 + p.priority]
+                    and (q.lease_until <= v_now or q.lease_until > v_now + fencepost.longest_lease())
+                  order by q.due_at limit w.lim for update skip locked) s limit w.lim) s),
+  u as (update fencepost.queue q
+           set fence = q.fence + 1, run_id = p_run, claimed_at = v_now, lease_until = v_now + least(p_lease, fencepost.longest_lease()),
+               attempts = least(q.attempts + 1, 32767), interruptions = least(q.interruptions + (q.run_id <> fencepost.nobody())::int, 32767),
+               doubt = q.doubt or q.run_id <> fencepost.nobody()
+         where q.ctid = any(array(select c.tid from c))
+        returning q.notification_id, q.fence, q.channel, q.priority, q.due_at, q.interruptions),
+  t as (insert into fencepost.attempt (notification_id, fence, run_id, claimed_at, at, outcome, taken_over)
+        select c.notification_id, c.fence, c.run_id, c.claimed_at, v_now, 'uncertain', true
+          from c join u on u.notification_id = c.notification_id and u.fence = c.fence + 1
+         where u.interruptions > 0 and c.run_id <> fencepost.nobody() on conflict do nothing),
+  n as (select u.channel, count(*) as taken from u group by u.channel),
+  r as (update fencepost.channel k set tokens = fencepost.tokens_(k, v_now) - n.taken, filled_at = v_now
+          from n where v_rated and k.id = any(array[n.channel]) and k.rate is not null),
+  h as (select u.channel, u.priority, max(u.due_at) as due_at from u group by u.channel, u.priority)
+  select coalesce(array_agg(u.notification_id), '{}'), coalesce(array_agg(u.fence), '{}'),
+         (select array_agg(row(h.channel, h.priority, h.due_at)::fencepost.hint) from h),
+         (select array_agg(n.channel) from n join unnest(c_channels, v_limits) as w(channel, lim) on w.channel = n.channel and n.taken >= w.lim)
+    into ids, fences, v_new, v_full from u;
+  hints := fencepost.hints_(p_hints, coalesce(v_new, '{}'), coalesce(v_full, '{}'), c_channels);
+end $f$;
+
+-- Whether a claim would find something now: its own predicate, gates included. No names: all channels. Reads only.
+-- (plpgsql: a function in plain SQL would be planned at every call.)
+create function fencepost.has_work(p_channels text[]) returns boolean language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp set jit = off set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off as $f$
+declare v_now timestamptz := fencepost.now_(); v_all boolean := coalesce(cardinality(p_channels), 0) = 0;
+begin
+  return exists (
+    select 1 from fencepost.channel c, unnest('{0,1,2}'::smallint[]) as p(priority),
+      lateral (select 1 from fencepost.queue q
+                where q.channel = c.id and q.priority = p.priority and q.due_at <= v_now
+                  and (q.lease_until <= v_now or q.lease_until > v_now + fencepost.longest_lease()) order by q.due_at limit 1) q
+     where (v_all or c.name = any(p_channels)) and c.paused_until <= v_now and (c.rate is null or fencepost.tokens_(c, v_now) >= 1));
+end $f$;
