@@ -1,0 +1,1 @@
+"""The `fencepost` command. Modules here import little: what a command needs is imported when it runs."""

@@ -1,0 +1,3 @@
+from fencepost_cli.main import main
+
+main()

@@ -1,0 +1,75 @@
+"""A file of channels: TOML, validated before the database sees a word of it."""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from fencepost_cli.exit_code import CommandFailed
+
+Name = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]{0,62}$")]
+Whole = Annotated[int, Meta(ge=1, le=1000)]
+Seconds = Annotated[float, Meta(gt=0, le=31536000)]
+
+
+class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How often and how long a notification is tried; what is left out is the worker's default."""
+
+    attempts_max: Whole | None = None
+    interruptions_max: Whole | None = None
+    backoff_base_seconds: Seconds | None = None
+    backoff_cap_seconds: Seconds | None = None
+    age_max_seconds: Seconds | None = None
+    retry_after_max_seconds: Seconds | None = None
+
+
+class Channel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One `[channel.NAME]` table."""
+
+    sender: Name
+    settings: dict[str, Any] = {}
+    secret: str | None = None  # where it is: env:NAME or file:PATH
+    slots: Whole | None = None
+    rate: Annotated[float, Meta(gt=0)] | None = None
+    burst: Annotated[float, Meta(ge=1)] | None = None
+    on_uncertain: Literal["resend", "hold", "reconcile"] | None = None
+    payload_bytes_max: Annotated[int, Meta(ge=1, le=1048576)] | None = None
+    policy: Policy = Policy()
+
+
+class ChannelFile(Struct, frozen=True, forbid_unknown_fields=True):
+    channel: dict[Name, Channel]
+
+
+def read_channels(file: Path) -> list[dict[str, Any]]:
+    """The words `apply` says to the database. Raises `CommandFailed`: file, place and fault in one line."""
+    try:
+        tables = tomllib.loads(file.read_text("utf-8"))
+        found = msgspec.convert(tables, ChannelFile, strict=False)
+    except OSError as error:
+        raise CommandFailed(f"{file}: {error.strerror or 'cannot be read'}") from None
+    except (ValueError, msgspec.ValidationError) as error:
+        raise CommandFailed(f"{file}: {error}") from None
+    if not found.channel:
+        raise CommandFailed(f"{file}: no [channel.NAME] table in it")
+    return [_words(file, name, channel) for name, channel in found.channel.items()]
+
+
+def _words(file: Path, name: str, channel: Channel) -> dict[str, Any]:
+    _refuse_pasted_secret(file, name, channel.secret)
+    words: dict[str, Any] = msgspec.to_builtins(channel)
+    reference = words.pop("secret", None)
+    return {"name": name, "secret_reference": reference, **words}
+
+
+def _refuse_pasted_secret(file: Path, name: str, reference: str | None) -> None:
+    """The message must not repeat it: somebody may have pasted the secret itself."""
+    if reference is None:
+        return
+    kind, _, place = reference.partition(":")
+    if kind not in ("env", "file") or not place.strip():
+        raise CommandFailed(
+            f"{file}: channel {name}: secret says where the secret is, env:NAME or file:PATH; it is not the secret"
+        )

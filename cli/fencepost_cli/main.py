@@ -1,0 +1,72 @@
+"""The command line: names, and the one place where errors become a line and an exit code."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from fencepost.core.operation import OperatorError
+from fencepost_cli import bind, channel, explain, status
+from fencepost_cli.exit_code import CommandFailed, ExitCode, code_of
+from fencepost_cli.output import print_trouble
+
+app = typer.Typer(
+    name="fencepost",
+    help="Deliver notifications from PostgreSQL: neither lost nor doubled.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.command("bind")(bind.bind)
+app.add_typer(channel.app, name="channel")
+app.command("status")(status.status)
+app.command("explain")(explain.explain)
+
+
+def main() -> None:
+    """Exit with what `run` answers."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Never a traceback for what can be expected: one line on stderr and a code that means something."""
+    try:
+        code = _answer(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_stdout()
+        return ExitCode.PIPE_CLOSED
+    return code
+
+
+def _answer(arguments: Sequence[str]) -> int:
+    try:
+        code = app(args=list(arguments), prog_name="fencepost", standalone_mode=False)
+    except typer.TyperException as error:
+        return _usage(error)
+    except typer.Abort:
+        print_trouble("stopped")
+        return ExitCode.INTERRUPTED
+    except CommandFailed as error:
+        print_trouble(str(error))
+        return error.code
+    except OperatorError as error:
+        print_trouble(str(error))
+        return code_of(error)
+    return code if isinstance(code, int) else ExitCode.OK
+
+
+def _usage(error: typer.TyperException) -> int:
+    said = getattr(error, "format_message", lambda: str(error))()
+    if said.startswith("Usage:"):
+        sys.stderr.write(f"{said}\n")  # no command named: the help itself
+    elif said:
+        print_trouble(f"{said} (fencepost --help)")
+    return int(getattr(error, "exit_code", ExitCode.USAGE))
+
+
+def _forget_stdout() -> None:
+    """The reader went away; the interpreter must not complain about it a second time while it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
