@@ -1,0 +1,83 @@
+"""Finds the sender of a channel: kinds to constructors, our own and those that other packages bring along."""
+
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+
+import msgspec
+
+from fencepost.core.channel import Channel
+from fencepost.core.notification import ChannelId
+from fencepost.ports import Sender, SenderUnavailable
+from fencepost.senders.transport import Transport
+from fencepost.senders.webhook import webhook
+
+ENTRY_POINTS = "fencepost.senders"
+
+# Builds a sender from a channel, its secret and the shared transport. Raises ValueError (msgspec's included) for
+# settings or a secret it cannot work with; the message must not repeat a secret.
+Constructor = Callable[[Channel, str | None, Transport], Sender]
+
+KINDS: Mapping[str, Constructor] = {"webhook": webhook}
+
+
+class SenderRegistry:
+    """Implements `ports.Senders`. `resolve_secret` leads from a reference to the secret and raises LookupError."""
+
+    def __init__(self, resolve_secret: Callable[[str], str], transport: Transport) -> None:
+        self._resolve_secret = resolve_secret
+        self._transport = transport
+        self._built: dict[ChannelId, tuple[int, Sender]] = {}
+
+    def sender(self, channel: Channel) -> Sender:
+        """Built once a channel revision: an operator's change makes a new one, a rotated secret wants a new process.
+
+        Raises `SenderUnavailable`; the next run tries again.
+        """
+        known = self._built.get(channel.id)
+        if known is not None and known[0] == channel.revision:
+            return known[1]
+        sender = self._build(channel)
+        self._built[channel.id] = (channel.revision, sender)
+        return sender
+
+    async def wake(self) -> None:
+        await self._transport.wake()
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    def _build(self, channel: Channel) -> Sender:
+        build = _constructor(channel.sender)
+        secret = self._secret(channel.secret_reference)
+        try:
+            return build(channel, secret, self._transport)
+        except (ValueError, msgspec.ValidationError) as wrong:
+            raise SenderUnavailable(f"{channel.sender}: {_line(wrong)}") from None
+
+    def _secret(self, reference: str | None) -> str | None:
+        if reference is None:
+            return None
+        try:
+            return self._resolve_secret(reference)
+        except LookupError as missing:
+            raise SenderUnavailable(_line(missing)) from None
+
+
+def _constructor(kind: str) -> Constructor:
+    if kind in KINDS:
+        return KINDS[kind]
+    for offered in entry_points(group=ENTRY_POINTS, name=kind):
+        try:
+            constructor: Constructor = offered.load()
+        except (ImportError, AttributeError) as broken:
+            raise SenderUnavailable(
+                f"sender kind {kind!r} cannot be loaded: {_line(broken)}"
+            ) from None
+        return constructor
+    raise SenderUnavailable(f"unknown sender kind {kind!r}")
+
+
+def _line(wrong: Exception) -> str:
+    """Its message as one line; a KeyError's would come quoted."""
+    text = str(wrong.args[0]) if wrong.args else type(wrong).__name__
+    return " ".join(text.split())

@@ -1,0 +1,159 @@
+"""Webhooks as Standard Webhooks 1.0.0 wants them. The recipient is a URL; the receiver drops a repeated webhook-id."""
+
+import dataclasses
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, assert_never, cast
+
+import msgspec
+
+from fencepost.core.channel import Channel, Facility
+from fencepost.core.notification import Claimed
+from fencepost.core.outcome import (
+    Delivered,
+    Failed,
+    NotSent,
+    Outcome,
+    Rejected,
+    Throttled,
+    Uncertain,
+    Unregistered,
+)
+from fencepost.core.reply import Phase, Reply
+from fencepost.ports import Prepared
+from fencepost.senders.request import InvalidUrl, Request, read_url
+from fencepost.senders.retry_after import retry_after_seconds
+from fencepost.senders.signature import SigningKeys, read_secrets
+from fencepost.senders.transport import Transport
+from fencepost.senders.trouble import Trouble
+
+EVENT_TYPE = "notification"  # where the payload names none
+DIGEST_BYTES = 16
+CONTENT = (
+    ("content-type", "application/json"),
+    ("accept-encoding", "identity"),  # an answer is never unpacked
+    ("user-agent", "fencepost"),
+)
+
+
+class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A webhook channel's settings, all optional."""
+
+    allow_http: bool = False  # for receivers on the same machine
+    allow_private_networks: bool = False  # for receivers inside one's own network
+    deduplicates_for_seconds: Annotated[float, msgspec.Meta(gt=0)] | None = (
+        300.0  # the standard's example; None: receivers do not
+    )
+    throttle_whole_channel: bool = False  # all recipients are one service: its 429 pauses them all
+
+
+class Webhook:
+    """The sender. `now` is wall time in unix seconds: the standard's timestamp is of the attempt."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        settings: WebhookSettings,
+        keys: SigningKeys,
+        *,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._transport = transport
+        self._settings = settings
+        self._keys = keys
+        self._now = now
+        self.facility = Facility(deduplicates_for_seconds=settings.deduplicates_for_seconds)
+
+    def prepare(self, claimed: Claimed) -> Prepared | Outcome:
+        try:
+            origin, target = read_url(
+                claimed.recipient, private_allowed=self._settings.allow_private_networks
+            )
+        except InvalidUrl as wrong:
+            return Rejected(f"recipient is no URL: {wrong}")
+        if not (origin.secure or self._settings.allow_http):
+            return Rejected("recipient is not https")
+        try:
+            body = rendered(claimed.payload)
+        except ValueError:  # its text would quote the payload
+            return Rejected("payload has no JSON form")
+        request = Request(origin=origin, target=target, headers=CONTENT, body=body)
+        return Prepared(digest_of(body), request)
+
+    async def send(self, claimed: Claimed, prepared: Prepared, *, timeout_seconds: float) -> Reply:
+        message = cast("Request", prepared.request)
+        signed = self._keys.headers(
+            id=str(claimed.idempotency_key), timestamp=int(self._now()), body=message.body
+        )
+        request = dataclasses.replace(message, headers=message.headers + signed)
+        return await self._transport.send(request, timeout_seconds=timeout_seconds)
+
+    def classify(self, reply: Reply) -> Outcome:
+        return meaning_of(reply, channel_wide=self._settings.throttle_whole_channel)
+
+    async def ask(self, claimed: Claimed, *, timeout_seconds: float) -> Outcome | None:
+        return None  # nobody can be asked what a receiver did
+
+
+def webhook(channel: Channel, secret: str | None, transport: Transport) -> Webhook:
+    """The constructor of the kind `webhook`. Raises `BadSecret` or `msgspec.ValidationError`."""
+    settings = msgspec.convert(dict(channel.settings), WebhookSettings)
+    return Webhook(transport, settings, read_secrets(secret or ""))
+
+
+def rendered(payload: Mapping[str, Any]) -> bytes:
+    """The body: the same bytes for the same payload, on every attempt and every machine. Raises ValueError.
+
+    A `webhook` object in the payload's `raw` block is the whole body; else the payload is the `data` of an event.
+    """
+    raw = payload.get("raw")
+    own = raw.get("webhook") if isinstance(raw, Mapping) else None
+    event = own if own is not None else _event(payload)
+    text = json.dumps(
+        event, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+    )
+    return text.encode()
+
+
+def _event(payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    data = {name: value for name, value in payload.items() if name != "raw"}
+    return {"type": EVENT_TYPE, "data": data}
+
+
+def digest_of(body: bytes) -> bytes:
+    """Over what the receiver reads. The timestamp and the signatures change with each attempt and stay out."""
+    return hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest()
+
+
+def meaning_of(reply: Reply, *, channel_wide: bool) -> Outcome:
+    """The standard's table of answers, with our phases. Pure."""
+    match reply.phase:
+        case Phase.NOT_SENT if reply.reason == Trouble.ADDRESS_FORBIDDEN:
+            return Rejected(_why(reply))
+        case Phase.NOT_SENT:
+            return NotSent(_why(reply))
+        case Phase.UNCERTAIN:
+            return Uncertain(_why(reply))
+        case Phase.ANSWERED:
+            return _answer(reply, channel_wide=channel_wide)
+    assert_never(reply.phase)
+
+
+def _answer(reply: Reply, *, channel_wide: bool) -> Outcome:
+    status = reply.status or 0
+    wait = retry_after_seconds(reply.headers.get("retry-after"), date=reply.headers.get("date"))
+    if 200 <= status < 300:
+        return Delivered()
+    if status == 410:
+        return Unregistered("answered 410")
+    if status in (429, 502, 504):
+        return Throttled(f"answered {status}", wait, channel_wide=channel_wide)
+    if 300 <= status < 400:
+        return Failed(f"answered {status}, a redirect is never followed", wait)
+    return Failed(f"answered {status}", wait)
+
+
+def _why(reply: Reply) -> str:
+    return f"{reply.reason}: {reply.error}" if reply.error else reply.reason
