@@ -8,7 +8,7 @@ SEEDS  ?= 2000
 SEED   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast check format sim lock clean
+.PHONY: help setup demo test test-fast check format sim sam-check lock clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -45,9 +45,14 @@ format: setup ## rewrite the code in the house format
 sim: setup ## simulate SEEDS schedules from seed 0, or one: make sim SEED=17
 	$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 
+sam-check: ## validate and build what would be deployed (needs python3.13 on PATH; SAM gets its own virtualenv)
+	test -x .cache/sam-venv/bin/sam || { $(PYTHON) -m venv .cache/sam-venv && .cache/sam-venv/bin/pip install --quiet --disable-pip-version-check aws-sam-cli==1.170.0; }
+	SAM_CLI_TELEMETRY=0 .cache/sam-venv/bin/sam validate --lint
+	SAM_CLI_TELEMETRY=0 .cache/sam-venv/bin/sam build
+
 lock: ## resolve requirements/*.in anew (needs uv on PATH)
 	cd requirements && uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header dev.in -o dev.txt
-	cd requirements && uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header layer.in -c dev.txt -o layer.txt
+	cd requirements && uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header layer.in -c dev.txt -o ../layers/dependencies/requirements.txt
 
 clean: ## remove what was built
 	rm -rf $(VENV) .cache .aws-sam

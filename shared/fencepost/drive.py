@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, assert_never
 
 from fencepost.attempt import ask, attempt, never_began
-from fencepost.core.budget import Timing
+from fencepost.core.budget import Budget
 from fencepost.core.exchange import Exchange, Failure
 from fencepost.core.fact import Fact
 from fencepost.core.notification import ChannelId, Claimed, Held
@@ -27,7 +27,6 @@ from fencepost.core.step import (
 )
 from fencepost.ports import Clock, Sender, Senders, Store, StoreFailed
 
-FAREWELL_SECONDS = 0.5  # kept back from the last exchange: for evidence messages and the return
 PATIENCE_MIN_SECONDS = 0.05  # even at the very end an exchange gets the chance of a round trip
 STRAGGLER_SECONDS = 1.0  # how long a stopped send may take to end
 
@@ -61,15 +60,12 @@ class Drive:
         machine: Machine,
         around: Surroundings,
         senders: Mapping[ChannelId, Sender],
-        *,
-        timing: Timing,
-        hard_end: float,
+        budget: Budget,
     ) -> None:
         self._machine = machine
         self._around = around
         self._senders = senders
-        self._timing = timing
-        self._hard_end = hard_end
+        self._budget = budget
         self._events: asyncio.Queue[Event | BaseException] = asyncio.Queue()
         self._flights: dict[Held, asyncio.Task[Landing]] = {}
         self._talk: asyncio.Task[Event] | None = None
@@ -170,8 +166,9 @@ class Drive:
             return Unanswered(failed.failure, failed.detail)
 
     def _patience_seconds(self) -> float:
-        left = self._hard_end - self._around.clock() - FAREWELL_SECONDS
-        return max(PATIENCE_MIN_SECONDS, min(self._timing.exchange_timeout_seconds, left))
+        """The last exchange leaves time to say elsewhere what it could not say."""
+        left = self._budget.finish_by - self._around.clock()
+        return max(PATIENCE_MIN_SECONDS, min(self._budget.timing.exchange_timeout_seconds, left))
 
     async def _stop_all(self) -> None:
         """After `Finish` there is nothing to stop; after a bug or an interrupt there may be."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from fencepost.attempt import guarded, place_of
-from fencepost.core.budget import Timing
+from fencepost.core.budget import Budget
 from fencepost.core.channel import Channel
 from fencepost.core.exchange import Failure, RunStart
 from fencepost.core.notification import ChannelId
@@ -34,40 +34,44 @@ class Ended:
     stragglers: int = 0
 
 
-async def run_once(
-    around: Surroundings, *, start: RunStart, timing: Timing, hard_end: float
-) -> Ended:
+async def run_once(around: Surroundings, *, start: RunStart, budget: Budget) -> Ended:
     """One pass over what is due. Raises `StoreFailed`, but only before anything was claimed."""
-    if hard_end - around.clock() <= timing.settle_reserve_seconds:
+    if not budget.may_claim(around.clock()):
         return Ended(how=Ending.NO_TIME)
-    opening = Opening(around, timing=timing, hard_end=hard_end)
     await around.senders.wake()
+    opening = Opening(around, budget)
     if not await opening.has_work(start.channels):
         return Ended(how=Ending.IDLE)
     started, senders = await opening.start(start)
-    now = around.clock()
-    run = Run(run=start.run, timing=timing, hard_end=hard_end, now=now, roll=around.roll)
-    drive = Drive(run, around, senders, timing=timing, hard_end=hard_end)
+    drive = Drive(_machine(around, start, budget), around, senders, budget)
     finish = await drive.to_the_end(started)
-    how = ending(finish.unsaid, timing=timing, left_seconds=hard_end - around.clock())
+    how = ending(finish.unsaid, budget, around.clock())
     return Ended(how=how, unsaid=finish.unsaid, stragglers=drive.stragglers)
 
 
-def ending(unsaid: tuple[Unsaid, ...], *, timing: Timing, left_seconds: float) -> Ending:
-    """A run that ends while it could still have sent ended because nothing more was due."""
+def _machine(around: Surroundings, start: RunStart, budget: Budget) -> Run:
+    return Run(
+        run=start.run,
+        timing=budget.timing,
+        hard_end=budget.hard_end,
+        now=around.clock(),
+        roll=around.roll,
+    )
+
+
+def ending(unsaid: tuple[Unsaid, ...], budget: Budget, now: float) -> Ending:
+    """A run that ends while it could still have claimed ended because nothing more was due."""
     if unsaid:
         return Ending.UNSAID
-    could_send = left_seconds > timing.send_timeout_seconds + timing.settle_reserve_seconds
-    return Ending.DRAINED if could_send else Ending.DEADLINE
+    return Ending.DRAINED if budget.may_claim(now) else Ending.DEADLINE
 
 
 class Opening:
     """The words before the first claim. Each may be said again, so a broken connection costs nothing but time."""
 
-    def __init__(self, around: Surroundings, *, timing: Timing, hard_end: float) -> None:
+    def __init__(self, around: Surroundings, budget: Budget) -> None:
         self._around = around
-        self._timing = timing
-        self._hard_end = hard_end
+        self._budget = budget
 
     async def has_work(self, channels: tuple[str, ...]) -> bool:
         return await self._insist(lambda: self._look(channels))
@@ -113,5 +117,5 @@ class Opening:
         raise AssertionError("unreachable: the last try returns or raises")
 
     def _patience_seconds(self) -> float:
-        left = self._hard_end - self._around.clock() - self._timing.settle_reserve_seconds
-        return min(self._timing.exchange_timeout_seconds, left)
+        left = self._budget.hard_stop - self._around.clock()
+        return min(self._budget.timing.exchange_timeout_seconds, left)

@@ -3,23 +3,22 @@
 A bad value is refused with one sentence that names the variable; values of secrets are never shown.
 """
 
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fencepost.core.budget import Timing
+from fencepost.core.budget import ImpossibleTiming, Timing
 
 DATABASE_URL = "DATABASE_URL"
 INSTALLATION = "FENCEPOST_INSTALLATION"
 CHANNELS = "FENCEPOST_CHANNELS"
 EVIDENCE_QUEUE_URL = "FENCEPOST_EVIDENCE_QUEUE_URL"
-DURATIONS = {  # variable → field of Timing
-    "FENCEPOST_SEND_TIMEOUT_SECONDS": "send_timeout_seconds",
-    "FENCEPOST_SETTLE_RESERVE_SECONDS": "settle_reserve_seconds",
-    "FENCEPOST_LEASE_SECONDS": "lease_seconds",
-    "FENCEPOST_LINGER_SECONDS": "linger_seconds",
+DURATIONS = {  # field of Timing → variable
+    "send_timeout_seconds": "FENCEPOST_SEND_TIMEOUT_SECONDS",
+    "settle_reserve_seconds": "FENCEPOST_SETTLE_RESERVE_SECONDS",
+    "lease_seconds": "FENCEPOST_LEASE_SECONDS",
+    "linger_seconds": "FENCEPOST_LINGER_SECONDS",
 }
 
 
@@ -104,8 +103,18 @@ def _queue_url(text: str) -> str | None:
 
 
 def _timing(given: Mapping[str, str]) -> Timing:
-    named = {field: _seconds(given, name) for name, field in DURATIONS.items()}
-    return Timing(**{name: seconds for name, seconds in named.items() if seconds is not None})
+    named = {name: _seconds(given, variable) for name, variable in DURATIONS.items()}
+    try:
+        return Timing(**{name: value for name, value in named.items() if value is not None})
+    except ImpossibleTiming as error:
+        raise ImpossibleTiming(_with_variables(str(error))) from None
+
+
+def _with_variables(sentence: str) -> str:
+    """The core speaks of its own fields; whoever deploys knows them by their variables."""
+    for name, variable in DURATIONS.items():
+        sentence = sentence.replace(name, variable)
+    return sentence
 
 
 def _seconds(given: Mapping[str, str], name: str) -> float | None:
@@ -113,9 +122,6 @@ def _seconds(given: Mapping[str, str], name: str) -> float | None:
     if not text:
         return None
     try:
-        seconds = float(text)
+        return float(text)
     except ValueError:
-        seconds = math.nan
-    if not math.isfinite(seconds) or seconds < 0:
-        raise SettingsError(f"{name} is {text[:40]!r}: it needs a number of seconds, zero or more.")
-    return seconds
+        raise SettingsError(f"{name} is {text[:40]!r}: it needs a number of seconds.") from None

@@ -1,7 +1,7 @@
 """What a run came to, counted from its facts: the summary of the function, and the numbers of telemetry."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
@@ -129,17 +129,13 @@ class Summary:
     counts: dict[Count, int]
     unsaid: int = 0
 
+    @property
+    def drained(self) -> bool:
+        """Whether it left nothing that was due."""
+        return self.ended in (Ending.IDLE, Ending.DRAINED)
+
     def as_json(self) -> dict[str, object]:
         """Plain JSON values."""
         numbers = {count.value: number for count, number in self.counts.items()}
-        drained = self.ended in (Ending.IDLE, Ending.DRAINED)
-        return {
-            "run": self.run,
-            "ended": self.ended.value,
-            "drained": drained,
-            **numbers,
-            "unsaid": self.unsaid,
-        }
-
-    def with_unsaid(self, unsaid: int) -> "Summary":
-        return replace(self, unsaid=unsaid)
+        end = {"run": self.run, "ended": self.ended.value, "drained": self.drained}
+        return {**end, **numbers, "unsaid": self.unsaid}

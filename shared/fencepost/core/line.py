@@ -1,0 +1,109 @@
+"""How facts read in the log: ids and counts only, no recipient, payload or secret (G10)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, assert_never
+
+from fencepost.core.exchange import Failure
+from fencepost.core.fact import (
+    BadRowParked,
+    ChannelSkipped,
+    ExchangeTrouble,
+    Fact,
+    GatePaused,
+    LeasesRenewed,
+    RowsClaimed,
+    WordSettled,
+)
+from fencepost.core.tally import Count, meaning
+
+
+class Level(StrEnum):
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One log line: what happened, as a word a machine can search for, and its particulars."""
+
+    level: Level
+    action: str
+    particulars: Mapping[str, Any]
+
+
+def line_of(fact: Fact) -> Line:
+    """How a fact reads in the log."""
+    match fact:
+        case RowsClaimed():
+            return _claimed(fact)
+        case WordSettled():
+            return _settled(fact)
+        case LeasesRenewed(count=count, lost=lost):
+            level = Level.WARNING if lost else Level.DEBUG
+            return Line(level, "leases_renewed", {"count": count, "lost": lost})
+        case GatePaused(channel=channel, seconds=seconds, reason=reason):
+            pause = {"channel": channel, "seconds": seconds, "reason": reason}
+            return Line(Level.WARNING, "channel_paused", pause)
+        case ExchangeTrouble():
+            return _trouble(fact)
+        case BadRowParked(held=held, detail=detail):
+            row = {"notification": held.id, "fence": held.fence, "detail": detail}
+            return Line(Level.ERROR, "bad_row_parked", row)
+        case ChannelSkipped(channel=channel, reason=reason):
+            return Line(Level.ERROR, "channel_skipped", {"channel": channel, "reason": reason})
+        case _:
+            assert_never(fact)
+
+
+def _claimed(fact: RowsClaimed) -> Line:
+    level = Level.WARNING if fact.taken_over else Level.INFO
+    particulars = {
+        "channel": fact.channel,
+        "count": fact.count,
+        "taken_over": fact.taken_over,
+        "in_doubt": fact.in_doubt,
+        "oldest_due_seconds": round(fact.oldest_due_seconds, 3),
+    }
+    return Line(level, "claimed", particulars)
+
+
+SETTLED_LEVELS = {
+    Count.DELIVERED: Level.DEBUG,
+    Count.RELEASED: Level.DEBUG,
+    Count.RETRIED: Level.INFO,
+    Count.EXPIRED: Level.INFO,
+    Count.PARKED: Level.WARNING,
+    Count.LATE: Level.WARNING,
+    Count.CONFLICTS: Level.ERROR,
+}
+
+
+def _settled(word: WordSettled) -> Line:
+    became = meaning(word)
+    particulars = {
+        "notification": word.held.id,
+        "fence": word.held.fence,
+        "channel": word.channel,
+        "outcome": word.outcome,
+        "kind": word.kind,
+        "verdict": word.verdict,
+        "reason": word.reason,
+        "took_ms": word.took_ms,
+    }
+    known = {name: value for name, value in particulars.items() if value is not None}
+    action = "conflict" if became is Count.CONFLICTS else became.value
+    return Line(SETTLED_LEVELS[became], action, known)
+
+
+def _trouble(fact: ExchangeTrouble) -> Line:
+    again = fact.failure is Failure.RETRY
+    particulars = {
+        "failure": fact.failure.value,
+        "detail": fact.detail,
+        "consecutive": fact.consecutive,
+    }
+    return Line(Level.INFO if again else Level.WARNING, "exchange_trouble", particulars)

@@ -1,0 +1,147 @@
+"""Facts become log lines and numbers here, and nowhere else.
+
+Lines go where the injected `Lines` sends them: Powertools' JSON in Lambda, plain text elsewhere. Numbers leave as the
+run goes, so that a run that is killed has told all but its last second.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from fencepost.core.exchange import Failure
+from fencepost.core.fact import Fact, RowsClaimed, WordSettled
+from fencepost.core.line import Level, Line, line_of
+from fencepost.core.notification import RunId
+from fencepost.core.tally import Count, Ending, Summary, Tally, counts_of
+from fencepost.ports import Clock
+
+NAMESPACE = "Fencepost"
+SERVICE = "fencepost"
+FLUSH_SECONDS = 1.0
+VALUES_MAX = 99  # CloudWatch takes a hundred values of one metric in one record
+
+Lines = Callable[[Line], None]
+
+
+@dataclass(slots=True)
+class Numbers:
+    """What was counted and measured since the last flush."""
+
+    counts: Counter[Count] = field(default_factory=Counter)
+    oldest_due_seconds: float | None = None
+    send_milliseconds: list[int] = field(default_factory=list)
+
+    def add(self, fact: Fact) -> None:
+        for count, number in counts_of(fact):
+            self.counts[count] += number
+        if isinstance(fact, RowsClaimed):
+            self.oldest_due_seconds = max(self.oldest_due_seconds or 0.0, fact.oldest_due_seconds)
+        if isinstance(fact, WordSettled) and fact.took_ms is not None:
+            self.send_milliseconds.append(fact.took_ms)
+
+    def __bool__(self) -> bool:
+        return bool(self.counts or self.send_milliseconds or self.oldest_due_seconds is not None)
+
+
+Metrics = Callable[[Numbers, str], None]  # where numbers go, and the run they belong to
+
+
+class Telemetry:
+    """The telemetry of one run. `tally` holds the whole run's counts."""
+
+    def __init__(
+        self, *, run: RunId, correlation: str, lines: Lines, metrics: Metrics, clock: Clock
+    ) -> None:
+        self._run = str(run)
+        self._tied = {"run_id": self._run, "correlation_id": correlation}
+        self._lines = lines
+        self._metrics = metrics
+        self._clock = clock
+        self._flushed_at = clock()
+        self._numbers = Numbers()
+        self.tally = Tally()
+
+    def report(self, fact: Fact) -> None:
+        """Say it, count it, and let the numbers go once they are a second old."""
+        self.say(line_of(fact))
+        self.tally.add(fact)
+        self._numbers.add(fact)
+        aged = self._clock() - self._flushed_at >= FLUSH_SECONDS
+        if aged or len(self._numbers.send_milliseconds) >= VALUES_MAX:
+            self.flush()
+
+    def say(self, line: Line) -> None:
+        self._lines(Line(line.level, line.action, {**line.particulars, **self._tied}))
+
+    def ended(self, summary: Summary) -> None:
+        """The last line and numbers. A run that found nothing due says so: the oldest is then 0 seconds old."""
+        level = Level.ERROR if summary.unsaid else Level.INFO
+        self.say(Line(level, "run_ended", summary.as_json()))
+        if summary.ended is Ending.IDLE:
+            self._numbers.oldest_due_seconds = 0.0
+        self.flush()
+
+    def refused(self, failure: Failure, detail: str) -> None:
+        """The database let no run begin."""
+        particulars = {"failure": failure.value, "detail": detail}
+        self.say(Line(Level.ERROR, "run_not_started", particulars))
+
+    def flush(self) -> None:
+        if self._numbers:
+            self._metrics(self._numbers, self._run)
+        self._flushed_at = self._clock()
+        self._numbers = Numbers()
+
+
+def plain_lines(write: Callable[[str], object], least: Level = Level.INFO) -> Lines:
+    """One readable text line each, for a terminal."""
+
+    def say(line: Line) -> None:
+        if list(Level).index(line.level) >= list(Level).index(least):
+            particulars = " ".join(f"{name}={value}" for name, value in line.particulars.items())
+            write(f"{line.level.upper():7} {line.action} {particulars}")
+
+    return say
+
+
+def no_metrics(numbers: Numbers, run: str) -> None:
+    """Outside Lambda nobody collects them; the summary has the counts."""
+
+
+def json_lines() -> Lines:
+    """Powertools' structured lines on standard output."""
+    from aws_lambda_powertools import Logger
+
+    logger = Logger(service=SERVICE, utc=True)
+
+    def say(line: Line) -> None:
+        level = getattr(logger, line.level.value)
+        level(line.action, extra={"action": line.action, **line.particulars})
+
+    return say
+
+
+def embedded_metrics(write: Callable[[str], object]) -> Metrics:
+    """CloudWatch's embedded metric format: one record a flush, one namespace, one dimension."""
+    from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import (
+        AmazonCloudWatchEMFProvider,
+    )
+
+    def record(numbers: Numbers, run: str) -> None:
+        provider = AmazonCloudWatchEMFProvider(namespace=NAMESPACE, service=SERVICE)
+        for count, number in numbers.counts.items():
+            provider.add_metric(metric_name(count), "Count", number)
+        if numbers.oldest_due_seconds is not None:
+            provider.add_metric("OldestDueAge", "Seconds", numbers.oldest_due_seconds)
+        for milliseconds in numbers.send_milliseconds:
+            provider.add_metric("SendLatency", "Milliseconds", milliseconds)
+        provider.add_metadata("run_id", run)
+        write(json.dumps(provider.serialize_metric_set()))
+
+    return record
+
+
+def metric_name(count: Count) -> str:
+    """`taken_over` → `TakenOver`."""
+    return "".join(word.capitalize() for word in count.value.split("_"))
