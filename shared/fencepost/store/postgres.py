@@ -1,0 +1,166 @@
+"""The store of the worker: PostgreSQL, over one connection, one round trip a call.
+
+Everything works through a transaction-mode pooler: no session state, no `options`, no prepared statement by name.
+"""
+
+import asyncio
+import contextlib
+import math
+import os
+import select
+import socket
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from fencepost.core.exchange import Exchange, Exchanged, Failure, RunStart, RunStarted
+from fencepost.ports import StoreFailed
+from fencepost.store import words
+from fencepost.store.failures import must_dial_anew, one_line, translate
+
+QUERIES = Path(__file__).parent / "queries"
+HANG_UP_SECONDS = 1.0  # for the driver to notice that its socket was shut
+
+Rows = list[tuple[Any, ...]]
+
+
+class PostgresStore:
+    """Implements `ports.Store`. One caller at a time; whatever goes wrong is `StoreFailed`.
+
+    The connection is dialled when it is first needed, and again after anything that leaves its state unknown:
+    a timeout, a cancellation, a failure of the connection itself.
+    """
+
+    def __init__(
+        self,
+        conninfo: str,
+        *,
+        connect_timeout_seconds: float = 5.0,
+        exchange_timeout_seconds: float = 5.0,
+    ) -> None:
+        self._conninfo = conninfo
+        self._connect_timeout_seconds = connect_timeout_seconds
+        self._timeout_seconds = exchange_timeout_seconds
+        self._connection: psycopg.AsyncConnection | None = None
+        self._has_work = (QUERIES / "has_work.sql").read_bytes()
+        self._start_run = (QUERIES / "start_run.sql").read_bytes()
+        self._exchange = (QUERIES / "exchange.sql").read_bytes()
+
+    async def has_work(self, channels: tuple[str, ...] = ()) -> bool:
+        rows = await self._ask_twice(self._has_work, {"channels": words.name_list(channels)})
+        return bool(rows[0][0])
+
+    async def start_run(self, start: RunStart) -> RunStarted:
+        return words.run_started(
+            await self._ask_twice(self._start_run, words.start_arguments(start))
+        )
+
+    async def exchange(self, exchange: Exchange) -> Exchanged:
+        arguments = words.exchange_arguments(exchange)
+        return words.exchanged(exchange, await self._ask(self._exchange, arguments))
+
+    async def wake(self) -> None:
+        """Between two calls a server says nothing: something to read is its farewell."""
+        if self._connection is not None and not _quiet(self._connection):
+            await self._drop()
+
+    async def close(self) -> None:
+        await self._drop()
+
+    async def _ask_twice(self, query: bytes, arguments: words.Arguments) -> Rows:
+        """Ask what is harmless to ask again, so that a connection that died in its sleep costs nothing."""
+        slept = self._connection is not None
+        try:
+            return await self._ask(query, arguments)
+        except StoreFailed as failed:
+            if not slept or failed.failure is not Failure.UNKNOWN:
+                raise
+        return await self._ask(query, arguments)
+
+    async def _ask(self, query: bytes, arguments: words.Arguments) -> Rows:
+        connection = await self._dialled()
+        asking = asyncio.ensure_future(_rows(connection, query, arguments))
+        try:
+            answered, _ = await asyncio.wait({asking}, timeout=self._timeout_seconds)
+        except asyncio.CancelledError:
+            await self._hang_up(connection, asking)
+            raise
+        if not answered:
+            await self._hang_up(connection, asking)
+            raise StoreFailed(Failure.UNKNOWN, f"no answer within {self._timeout_seconds:g} s")
+        return await self._answer(connection, asking)
+
+    async def _answer(
+        self, connection: psycopg.AsyncConnection, asked: "asyncio.Future[Rows]"
+    ) -> Rows:
+        failure = asked.exception()
+        if failure is None:
+            return asked.result()
+        if not isinstance(failure, psycopg.Error | OSError | UnicodeEncodeError):
+            await self._drop()
+            raise failure
+        failed = translate(failure, connection)
+        if failed.failure is Failure.UNKNOWN or must_dial_anew(failure):
+            await self._drop()
+        raise failed from failure
+
+    async def _dialled(self) -> psycopg.AsyncConnection:
+        if self._connection is not None and self._connection.closed:
+            await self._drop()
+        if self._connection is None:
+            try:
+                async with asyncio.timeout(self._connect_timeout_seconds):
+                    self._connection = await self._dial()
+            except (psycopg.Error, OSError) as failure:  # OSError: TimeoutError too
+                raise StoreFailed(Failure.AWAY, one_line(failure)) from failure
+        return self._connection
+
+    async def _dial(self) -> psycopg.AsyncConnection:
+        return await psycopg.AsyncConnection.connect(
+            self._conninfo,
+            autocommit=True,
+            prepare_threshold=None,
+            client_encoding="utf8",
+            connect_timeout=max(2, math.ceil(self._connect_timeout_seconds)),
+            keepalives=1,
+            keepalives_idle=5,
+            keepalives_interval=2,
+            keepalives_count=3,
+            tcp_user_timeout=math.ceil(self._timeout_seconds * 1000),
+        )
+
+    async def _hang_up(
+        self, connection: psycopg.AsyncConnection, asking: "asyncio.Future[Rows]"
+    ) -> None:
+        """Shut the socket under the driver: to cancel politely it would wait for the server that does not answer."""
+        self._connection = None
+        with (
+            contextlib.suppress(OSError, psycopg.OperationalError),
+            socket.socket(fileno=os.dup(connection.fileno())) as shut,
+        ):
+            shut.shutdown(socket.SHUT_RDWR)
+        await asyncio.wait({asking}, timeout=HANG_UP_SECONDS)
+        if not asking.cancel():
+            asking.exception()  # seen, so that asyncio does not report it as forgotten
+        await connection.close()
+
+    async def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+
+async def _rows(
+    connection: psycopg.AsyncConnection, query: bytes, arguments: words.Arguments
+) -> Rows:
+    cursor = await connection.execute(query, arguments)
+    return await cursor.fetchall()
+
+
+def _quiet(connection: psycopg.AsyncConnection) -> bool:
+    if connection.closed or connection.broken:
+        return False
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
+    return not poll.poll(0)

@@ -1,0 +1,201 @@
+"""Between the values of the core and the arguments and rows of the functions in the database."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from fencepost.core.channel import AttemptPolicy, Channel
+from fencepost.core.exchange import (
+    Exchange,
+    Exchanged,
+    GateAnswer,
+    GateWord,
+    RunStart,
+    RunStarted,
+    Verdict,
+    Want,
+    Word,
+)
+from fencepost.core.notification import (
+    AttemptOutcome,
+    ChannelId,
+    Claimed,
+    Fence,
+    NotificationId,
+    OnUncertain,
+)
+
+Arguments = Mapping[str, Any]
+
+VERDICTS = {
+    "A": Verdict.APPLIED,
+    "R": Verdict.REPEATED,
+    "L": Verdict.LATE,
+    "C": Verdict.CONFLICT,
+    "U": Verdict.UNKNOWN,
+}
+TEXT_CHARACTERS_MAX = 2000
+SMALLEST_INT, LARGEST_SMALLINT, LARGEST_INT = 0, 2**15 - 1, 2**31 - 1
+
+
+def clean(text: str | None) -> str | None:
+    """Text that the database takes whatever it was: no NUL, no lone surrogate, not long (G9)."""
+    if text is None:
+        return None
+    whole = text[:TEXT_CHARACTERS_MAX].encode("utf-8", "replace").decode()
+    return whole.replace("\0", "\ufffd")
+
+
+def start_arguments(start: RunStart) -> Arguments:
+    return {
+        "run": start.run,
+        "installation": clean(start.installation),
+        "version": start.version,
+        "invocation": clean(start.invocation),
+        "deadline_in": _seconds(start.deadline_in_seconds),
+        "channels": name_list(start.channels),
+    }
+
+
+def name_list(names: Sequence[str]) -> list[str | None]:
+    return [clean(name) for name in names]
+
+
+def exchange_arguments(exchange: Exchange) -> Arguments:
+    said: dict[str, Any] = {
+        "run": exchange.run,
+        "seq": exchange.seq,
+        "lease": _seconds(exchange.lease_seconds),
+        "last": exchange.last,
+        "r_ids": [held.id for held in exchange.renew],
+        "r_fences": [held.fence for held in exchange.renew],
+    }
+    return {**said, **_settle(exchange.settle), **_gates(exchange.gates), **_claim(exchange.claim)}
+
+
+def _settle(words: Sequence[Word]) -> Arguments:
+    facts = [word.facts for word in words]
+    return {
+        "s_ids": [word.id for word in words],
+        "s_fences": [word.fence for word in words],
+        "s_outcomes": [_value(word.outcome) for word in words],
+        "s_kinds": [_value(word.kind) for word in words],
+        "s_delays": [_seconds(word.delay_seconds) for word in words],
+        "s_reasons": [clean(word.reason) for word in words],
+        "s_phases": [_value(fact.phase) for fact in facts],
+        "s_statuses": [_within(fact.status, LARGEST_SMALLINT) for fact in facts],
+        "s_references": [clean(fact.reference) for fact in facts],
+        "s_digests": [fact.digest for fact in facts],
+        "s_took": [_within(fact.took_ms, LARGEST_INT) for fact in facts],
+        "s_details": [clean(fact.detail) for fact in facts],
+    }
+
+
+def _gates(words: Sequence[GateWord]) -> Arguments:
+    return {
+        "g_channels": [word.channel for word in words],
+        "g_revisions": [word.revision for word in words],
+        "g_pauses": [
+            None if word.pause_seconds is None else _seconds(word.pause_seconds) for word in words
+        ],
+        "g_reasons": [clean(word.reason) for word in words],
+    }
+
+
+def _claim(wants: Sequence[Want]) -> Arguments:
+    return {
+        "c_channels": [want.channel for want in wants],
+        "c_limits": [_within(want.limit, LARGEST_SMALLINT) for want in wants],
+        "c_hinted": [want.hint for want in wants],
+    }
+
+
+def exchanged(exchange: Exchange, rows: Sequence[Sequence[Any]]) -> Exchanged:
+    """The answer: a first row of verdicts, lost places and gates, then one row for each claimed notification."""
+    (verdicts, lost, gates, *_), *claimed = rows
+    return Exchanged(
+        verdicts=tuple(VERDICTS[letter] for letter in verdicts),
+        lost=tuple(exchange.renew[place - 1] for place in lost),
+        gates={ChannelId(int(id)): _gate(gate) for id, gate in (gates or {}).items()},
+        claimed=tuple(_claimed(row[3:]) for row in claimed),
+    )
+
+
+def _gate(gate: Mapping[str, Any]) -> GateAnswer:
+    return GateAnswer(
+        revision=gate["revision"],
+        paused_for_seconds=gate["paused_for"],
+        reason=gate["reason"],
+        token_in_seconds=gate["token_in"],
+    )
+
+
+def _claimed(row: Sequence[Any]) -> Claimed:
+    id, fence, channel, attempts, interruptions, doubt, age, first_age, first_digest, *rest = row
+    evidence, expires_in, lease_left, recipient, payload, idempotency_key, on_uncertain = rest
+    return Claimed(
+        id=NotificationId(id),
+        fence=Fence(fence),
+        channel=ChannelId(channel),
+        recipient=recipient,
+        payload=payload,
+        idempotency_key=idempotency_key,
+        attempts=attempts,
+        interruptions=interruptions,
+        doubt=doubt,
+        age_seconds=age,
+        first_attempt_age_seconds=first_age,
+        first_digest=first_digest,
+        evidence=AttemptOutcome(evidence) if evidence else None,
+        expires_in_seconds=expires_in,
+        lease_left_seconds=lease_left,
+        on_uncertain=OnUncertain(on_uncertain) if on_uncertain else None,
+    )
+
+
+def run_started(rows: Sequence[Sequence[Any]]) -> RunStarted:
+    return RunStarted(channels=tuple(_channel(row) for row in rows))
+
+
+def _channel(row: Sequence[Any]) -> Channel:
+    id, name, sender, settings, secret_reference, slots, rate, on_uncertain, policy, *gate = row
+    revision, paused_for, pause_reason = gate
+    return Channel(
+        id=ChannelId(id),
+        name=name,
+        sender=sender,
+        settings=settings,
+        secret_reference=secret_reference,
+        slots=slots,
+        rate_per_second=rate,
+        on_uncertain=OnUncertain(on_uncertain),
+        policy=_policy(policy),
+        revision=revision,
+        paused_for_seconds=paused_for,
+        pause_reason=pause_reason,
+    )
+
+
+def _policy(words: Mapping[str, Any]) -> AttemptPolicy:
+    """The channel's numbers over the defaults; what this code does not know is a newer code's."""
+    known = {field.name for field in fields(AttemptPolicy)}
+    told: dict[str, Any] = {
+        name: word
+        for name, word in words.items()
+        if name in known and isinstance(word, int | float)
+    }
+    return AttemptPolicy(**told)
+
+
+def _value(word: Any) -> str | None:
+    return None if word is None else str(word.value)
+
+
+def _seconds(seconds: float) -> float:
+    """Never NaN, which the database takes for the largest number there is."""
+    return 0.0 if math.isnan(seconds) else seconds
+
+
+def _within(number: int | None, largest: int) -> int | None:
+    return None if number is None else max(SMALLEST_INT, min(number, largest))
