@@ -6,10 +6,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-from fencepost.core.doubt import other_bytes
 from fencepost.core.exchange import Facts
 from fencepost.core.notification import Claimed
 from fencepost.core.outcome import Delivered, Failed, NotSent, Outcome, Uncertain
+from fencepost.core.repeat import refused_repeat
 from fencepost.core.reply import Phase, Reply
 from fencepost.core.step import Asked, Replied
 from fencepost.ports import Clock, Prepared, SendCancelled, Sender
@@ -71,8 +71,8 @@ class Attempt:
         if not isinstance(prepared, Prepared):
             return prepared
         self.prepared = prepared
-        if other_bytes(self.claimed, self.sender.facility, prepared.digest):
-            return NotSent("the message differs from the one first sent under its key")
+        if refused := refused_repeat(self.claimed, prepared.digest, self.sender.facility):
+            return refused
         return await self._sent(prepared, timeout_seconds)
 
     async def _sent(self, prepared: Prepared, timeout_seconds: float) -> Outcome:
