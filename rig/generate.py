@@ -11,7 +11,8 @@ import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
 from rig.provider.behaviour import Behaviour, Door
 
@@ -117,6 +118,20 @@ def notifications(*, seed: int, count: int, url: str) -> Iterator[dict[str, Any]
         yield line
 
 
+def write_file(file: Path, *, seed: int, count: int, url: str) -> int:
+    """How many lines it has."""
+    with file.open("wb") as out:
+        return write(out, seed=seed, count=count, url=url)
+
+
+def write(out: BinaryIO, *, seed: int, count: int, url: str) -> int:
+    lines = 0
+    for line in notifications(seed=seed, count=count, url=url):
+        out.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+        lines += 1
+    return lines
+
+
 def _picks(way: Way, count: int) -> list[tuple[Way, Misbehaviour]]:
     """Exact quotas, at least one of each: a small file misbehaves in every way too."""
     total = max(1, round(count * way.share))
@@ -154,8 +169,7 @@ def main() -> None:
     parser.add_argument("--url", required=True, help="the provider's root")
     arguments = parser.parse_args()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` is no error
-    for line in notifications(seed=arguments.seed, count=arguments.count, url=arguments.url):
-        sys.stdout.buffer.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+    write(sys.stdout.buffer, seed=arguments.seed, count=arguments.count, url=arguments.url)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,110 @@
+"""Sets the stage: database, provider, channels, notifications, runtimes. Everything it starts ends with it."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from demo.database import Book, own_database
+from demo.screen import Screen
+from rig.generate import write_file
+from rig.ground import ROOT
+from rig.postgres import local_postgres
+from rig.receiver import SECRET, LocalProvider, local_provider
+from rig.runtimes import Runtime
+
+INSTALLATION = "demo"
+TIMEOUT_SECONDS = 8  # of the function
+TIMING = {
+    "FENCEPOST_SEND_TIMEOUT_SECONDS": "1.5",
+    "FENCEPOST_SETTLE_RESERVE_SECONDS": "0.5",
+    "FENCEPOST_LEASE_SECONDS": "3",
+}
+FENCEPOST = [sys.executable, "-m", "fencepost_cli"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Everything in place, and nothing sent yet."""
+
+    book: Book
+    provider: LocalProvider
+    runtimes: list[Runtime]
+    environment: Mapping[str, str]  # for the `fencepost` command
+    lines: int  # in the file
+
+
+@contextlib.contextmanager
+def set_stage(
+    screen: Screen, folder: Path, *, seed: int, count: int, runtimes: int
+) -> Iterator[Stage]:
+    with contextlib.ExitStack() as stack:
+        url = stack.enter_context(own_database(stack.enter_context(_server(screen))))
+        provider = stack.enter_context(local_provider(folder, seed=seed))
+        screen.say(f"a provider that misbehaves on purpose at {provider.url}")
+        environment = _environment(url)
+        lines = _enqueue(screen, environment, folder, provider.url, seed=seed, count=count)
+        book = Book(url)
+        stack.callback(book.close)
+        started = [
+            stack.enter_context(_runtime(environment, folder, n + 1)) for n in range(runtimes)
+        ]
+        screen.say(f"{runtimes} real Lambda runtimes, function timeout {TIMEOUT_SECONDS} s")
+        yield Stage(
+            book=book, provider=provider, runtimes=started, environment=environment, lines=lines
+        )
+
+
+def fencepost(environment: Mapping[str, str], *arguments: str) -> str:
+    """Run the `fencepost` command; what it printed. Raises RuntimeError with its one line of trouble."""
+    done = subprocess.run(
+        [*FENCEPOST, *arguments], env=dict(environment), capture_output=True, text=True
+    )
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip()
+        raise RuntimeError(f"fencepost {' '.join(arguments)}: {said} (exit {done.returncode})")
+    return done.stdout.strip()
+
+
+@contextlib.contextmanager
+def _server(screen: Screen) -> Iterator[str]:
+    if url := os.environ.get("DATABASE_URL"):
+        screen.say("PostgreSQL of DATABASE_URL, in a database of the demo's own")
+        yield url
+        return
+    with local_postgres() as server:
+        screen.say(f"an embedded PostgreSQL on port {server.port}")
+        yield server.url
+
+
+def _enqueue(
+    screen: Screen, environment: Mapping[str, str], folder: Path, url: str, *, seed: int, count: int
+) -> int:
+    file = folder / "notifications.jsonl"
+    lines = write_file(file, seed=seed, count=count, url=url)
+    fencepost(environment, "migrate")
+    fencepost(environment, "bind", INSTALLATION)
+    fencepost(environment, "channel", "apply", str(ROOT / "demo" / "channels.toml"))
+    screen.say("fencepost migrate · bind demo · channel apply demo/channels.toml")
+    fencepost(environment, "enqueue", str(file))
+    screen.say(f"fencepost enqueue {file.name}: {lines:,} notifications")
+    return lines
+
+
+def _environment(url: str) -> dict[str, str]:
+    own = {
+        "DATABASE_URL": url,
+        "FENCEPOST_INSTALLATION": INSTALLATION,
+        "DEMO_WEBHOOK_SECRET": SECRET,
+        **TIMING,
+    }
+    return {key: value for key, value in os.environ.items() if key in ("PATH", "LANG")} | own
+
+
+def _runtime(environment: Mapping[str, str], folder: Path, number: int) -> Runtime:
+    return Runtime(
+        environment, timeout_seconds=TIMEOUT_SECONDS, folder=folder, name=f"deliver-{number}"
+    )

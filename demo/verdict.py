@@ -1,0 +1,120 @@
+"""The final table, and whether every guarantee that the demo can see was kept."""
+
+from dataclasses import dataclass
+
+from demo.database import Account, ClosedRow
+from demo.provoke import Accident
+from rig.provider.count import Count
+from rig.provider.ledger import Arrival
+
+OVERLAP_MIN = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of the table. `kept` is None where there is nothing to keep."""
+
+    label: str
+    value: str
+    source: str  # who says so: database, provider, both, runtime
+    kept: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """All that was counted, by whom, after everything had ended."""
+
+    account: Account
+    count: Count
+    closed: list[ClosedRow]
+    arrivals: list[Arrival]
+    kill: Accident
+    stale: Accident
+    lines_in_file: int
+
+
+def table(evidence: Evidence) -> list[Line]:
+    """Every line of the final table."""
+    return [*_what_happened(evidence), *_what_was_provoked(evidence), *_what_was_kept(evidence)]
+
+
+def broken(lines: list[Line]) -> list[Line]:
+    return [line for line in lines if line.kept is False]
+
+
+def _what_happened(evidence: Evidence) -> list[Line]:
+    account, count = evidence.account, evidence.count
+    numbers = [
+        ("lines in the file", evidence.lines_in_file, "file"),
+        ("enqueued", account.enqueued, "database"),
+        ("delivered", account.delivered, "database"),
+        ("recipients that got it", count.subjects_with_effect, "provider"),
+        ("retried", account.retried, "database"),
+        ("in doubt by policy (held)", account.held, "database"),
+        ("parked dead", account.dead, "database"),
+        ("taken over from a run that lost its lease", account.taken_over, "database"),
+        ("late words refused", account.late_words, "database"),
+        ("of those, kept as evidence of a send", account.late_evidence, "database"),
+        ("runs; at one time", f"{account.runs}; {account.overlapping}", "database"),
+        ("requests that arrived", count.arrivals, "provider"),
+        ("requests without an answer", count.unanswered, "provider"),
+        ("arrivals after their effect, dropped", count.duplicate_arrivals, "provider"),
+    ]
+    return [Line(label=label, value=str(value), source=by) for label, value, by in numbers]
+
+
+def _what_was_provoked(evidence: Evidence) -> list[Line]:
+    kill, stale = evidence.kill, evidence.stale
+    killed = f"{len(kill.held)} held, {kill.in_flight} at the provider, {kill.fate.taken_over} taken over"
+    late = (
+        f"{len(stale.held)} held, {stale.fate.taken_over} taken over, {stale.fate.late_words} late"
+    )
+    return [
+        Line(
+            label="a run killed by its timeout in mid-send",
+            value=killed if kill.happened else "did not happen",
+            source="all",
+            kept=kill.happened and 0 < kill.fate.taken_over <= len(kill.held),
+        ),
+        Line(
+            label="a run frozen past its lease that spoke late",
+            value=late if stale.happened else "did not happen",
+            source="all",
+            kept=stale.happened and stale.fate.late_words > 0,
+        ),
+    ]
+
+
+def _what_was_kept(evidence: Evidence) -> list[Line]:
+    account, count = evidence.account, evidence.count
+    acted = {one.subject for one in evidence.arrivals if one.acted}
+    unfounded = [
+        row for row in evidence.closed if row.kind == "delivered" and row.dedupe_key not in acted
+    ]
+    zeros = [
+        ("duplicate effects after dedupe", count.duplicate_effects, "provider"),
+        ("held ones sent twice", count.plain_sent_again, "provider"),
+        ("notifications under a second key", count.changed_keys, "provider"),
+        ("keys with other bytes", count.changed_bodies, "provider"),
+        ("signatures refused", count.refused_signatures, "provider"),
+        ("called delivered without an effect", len(unfounded), "both"),
+        ("still leased", account.leased, "database"),
+        ("still open", account.open, "database"),
+    ]
+    kept = account.open + account.closed == account.enqueued and not account.misplaced
+    complete = account.enqueued == evidence.lines_in_file
+    return [
+        *(Line(label=a, value=str(n), source=by, kept=n == 0) for a, n, by in zeros),
+        Line(
+            label=f"{OVERLAP_MIN} runs or more at one time",
+            value="yes" if account.overlapping >= OVERLAP_MIN else "no",
+            source="database",
+            kept=account.overlapping >= OVERLAP_MIN,
+        ),
+        Line(
+            label="open + closed = enqueued",
+            value="yes" if kept and complete else "no",
+            source="database",
+            kept=kept and complete,
+        ),
+    ]
