@@ -22,8 +22,9 @@ begin
         ('operator', 'cancel'), ('operator', 'redrive'), ('operator', 'resolve'), ('operator', 'evidence'), ('operator', 'quarantine'),
         ('operator', 'bound_to'), ('operator', 'bind'), ('operator', 'channel_apply'), ('operator', 'channel_pause'), ('operator', 'channel_resume'),
         ('operator', 'channel_list'), ('operator', 'status_report'), ('operator', 'time_range'), ('operator', 'parked_page'), ('operator', 'open_page'),
-        ('operator', 'inspect'),
-        ('reader', 'status'), ('reader', 'status_report'), ('reader', 'channel_list'), ('reader', 'bound_to'), ('reader', 'boundary_missing')) as g(role, name)
+        ('operator', 'inspect'), ('operator', 'conservation'), ('operator', 'conflicts'),
+        ('reader', 'status'), ('reader', 'status_report'), ('reader', 'channel_list'), ('reader', 'bound_to'), ('reader', 'boundary_missing'),
+        ('reader', 'conservation'), ('reader', 'conflicts')) as g(role, name)
       join pg_proc p on p.proname = g.name and p.pronamespace = 'fencepost'::regnamespace
      where 'fencepost_' || g.role = any(v_roles)
   loop
