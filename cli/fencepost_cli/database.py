@@ -1,5 +1,6 @@
 """The one place where commands meet the database."""
 
+import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ def operator(database_url: str | None) -> "Iterator[Operator]":
     """A connected operator. Imported here: the driver takes longer to load than all of `--help`."""
     from fencepost.store.operator import Operator
 
-    with Operator(required(database_url)) as opened:
+    with Operator(required(database_url), who=_who()) as opened:
         yield opened
 
 
@@ -26,3 +27,11 @@ def required(database_url: str | None) -> str:
             ExitCode.USAGE,
         )
     return database_url
+
+
+def _who() -> str | None:
+    """Whose word it was, for `explain`; None where the system does not know its user."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return None

@@ -7,10 +7,10 @@ from fencepost.core.operation import DatabaseAway, OperatorError, SchemaMissing
 
 class ExitCode(IntEnum):
     OK = 0
-    REFUSED = 1  # the database or the input says no
+    REFUSED = 1  # the database or the input says no, to all of it or to some
     USAGE = 2  # the command line itself is wrong, or a setting is missing
     DATABASE_AWAY = 3
-    CHECK = 4  # a check found something: migrations pending or changed, a row that was not moved
+    CHECK = 4  # the database is not as this version needs it: migrations pending or changed
     INTERRUPTED = 130
     PIPE_CLOSED = 141  # whoever read the output went away
 

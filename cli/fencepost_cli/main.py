@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from fencepost.core.operation import OperatorError
-from fencepost_cli import bind, channel, explain, status
+from fencepost_cli import bind, cancel, channel, explain, quarantine, redrive, resolve, status
 from fencepost_cli.exit_code import CommandFailed, ExitCode, code_of
 from fencepost_cli.output import print_trouble
 
@@ -23,6 +23,10 @@ app.command("bind")(bind.bind)
 app.add_typer(channel.app, name="channel")
 app.command("status")(status.status)
 app.command("explain")(explain.explain)
+app.command("cancel")(cancel.cancel)
+app.command("redrive")(redrive.redrive)
+app.command("resolve")(resolve.resolve)
+app.command("quarantine")(quarantine.quarantine)
 
 
 def main() -> None:

@@ -1,23 +1,13 @@
 """The story of one notification in plain English: what happened, what is in doubt and why, what happens next."""
 
 from dataclasses import dataclass
-from typing import assert_never
 
-from fencepost.core.exchange import Verdict
-from fencepost.core.inspection import AttemptRecord, EvidenceRecord, Inspection, JournalRecord
+from fencepost.core.inspection import AttemptRecord, EvidenceRecord, Inspection
 from fencepost.core.notification import AttemptOutcome
 from fencepost.core.prospect import next_step, standing
-from fencepost.core.reply import Phase
+from fencepost.core.timeline import Moment, because, holder, timeline
 
 CLEARING = frozenset({AttemptOutcome.REJECTED, AttemptOutcome.FAILED, AttemptOutcome.NOT_SENT})
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """One line of the timeline."""
-
-    at: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,19 +28,6 @@ def explain(seen: Inspection) -> Explanation:
     )
 
 
-def timeline(seen: Inspection) -> tuple[Moment, ...]:
-    """Oldest first. Instants are ISO text in UTC, so text order is time order; ties keep cause before effect."""
-    moments = [
-        *_enqueued(seen),
-        *(moment for attempt in seen.attempts for moment in _attempt(attempt)),
-        *_still_held(seen),
-        *(Moment(line.at, text) for line in seen.journal if (text := _exchange(line))),
-        *(Moment(fact.at, _fact(fact)) for fact in seen.evidence),
-        *_closed(seen),
-    ]
-    return tuple(sorted(moments, key=lambda moment: moment.at))
-
-
 def doubtful(seen: Inspection) -> tuple[AttemptRecord, ...]:
     """Attempts whose outcome is unknown and about which no evidence says that they were not delivered.
 
@@ -66,126 +43,16 @@ def doubtful(seen: Inspection) -> tuple[AttemptRecord, ...]:
 
 
 def why_doubtful(attempt: AttemptRecord) -> str:
+    """Why nobody knows what came of it."""
+    named = f"attempt {attempt.fence}"
+    if attempt.taken_over and attempt.run is None:
+        return f"{named}: put in doubt{because(attempt.detail)}"
     if attempt.taken_over:
-        return (
-            f"attempt {attempt.fence}: {_who(attempt)} held it and never said what came of it; "
-            "it may have been sent"
-        )
-    reached = "the request left and no full answer came back"
-    return f"attempt {attempt.fence}: {reached}{_because(attempt.detail)}"
+        who = holder(attempt.run, attempt.invocation)
+        return f"{named}: {who} held it and never said what came of it; it may have been sent"
+    return f"{named}: the request left and no full answer came back{because(attempt.detail)}"
 
 
 def _clears(fact: EvidenceRecord, attempt: AttemptRecord) -> bool:
     same = fact.fence == attempt.fence and fact.run in (attempt.run, None)
     return same and fact.outcome in CLEARING
-
-
-def _enqueued(seen: Inspection) -> list[Moment]:
-    if seen.created_at is None:
-        return []
-    copy = f", a replay of {seen.replay_of}" if seen.replay_of is not None else ""
-    later = f", due {seen.due_at}" if seen.due_at and seen.due_at > seen.created_at else ""
-    return [Moment(seen.created_at, f"enqueued on channel {seen.channel.name}{copy}{later}")]
-
-
-def _attempt(attempt: AttemptRecord) -> list[Moment]:
-    began = (
-        [Moment(attempt.claimed_at, f"attempt {attempt.fence}: claimed by {_who(attempt)}")]
-        if attempt.claimed_at
-        else []
-    )
-    return [*began, Moment(attempt.at, f"attempt {attempt.fence}: {came_back(attempt)}")]
-
-
-def came_back(attempt: AttemptRecord) -> str:
-    """What one attempt came to, and how that is known."""
-    if attempt.taken_over:
-        return f"{_who(attempt)} did not come back; taken over, in doubt"
-    return f"{_meaning(attempt.outcome)}{_answer(attempt)}{_because(attempt.detail)}"
-
-
-def _meaning(outcome: AttemptOutcome) -> str:
-    match outcome:
-        case AttemptOutcome.DELIVERED:
-            return "delivered"
-        case AttemptOutcome.REJECTED:
-            return "refused for good"
-        case AttemptOutcome.FAILED:
-            return "refused for now"
-        case AttemptOutcome.NOT_SENT:
-            return "not sent (does not count as an attempt)"
-        case AttemptOutcome.UNCERTAIN:
-            return "in doubt: it may have been accepted"
-        case AttemptOutcome.HELD:
-            return "nothing was sent: the policy is to hold what is in doubt"
-        case _:
-            assert_never(outcome)
-
-
-def _answer(attempt: AttemptRecord) -> str:
-    facts = []
-    if attempt.status is not None:
-        facts.append(f"status {attempt.status}")
-    elif attempt.phase is not None and attempt.phase is not Phase.ANSWERED:
-        facts.append(f"reached phase {attempt.phase}")
-    if attempt.reference:
-        facts.append(f"provider's reference {attempt.reference}")
-    if attempt.took_ms is not None:
-        facts.append(f"{attempt.took_ms} ms")
-    return f" ({', '.join(facts)})" if facts else ""
-
-
-def _still_held(seen: Inspection) -> list[Moment]:
-    """A claim that has no attempt row yet: it is being sent now, or its run is gone."""
-    row = seen.open
-    if row is None or row.run is None or row.claimed_at is None:
-        return []
-    return [
-        Moment(row.claimed_at, f"attempt {row.fence}: claimed by {_run(row.run, row.invocation)}")
-    ]
-
-
-def _exchange(line: JournalRecord) -> str:
-    """Only what the attempts do not tell already: lost leases and words that came too late."""
-    who = f"run {line.run[:8]}"
-    if line.lost:
-        return f"{who} asked to renew its lease and had lost it"
-    match line.verdict:
-        case Verdict.LATE:
-            return f"{who} spoke too late: its word changed nothing and was kept as evidence"
-        case Verdict.UNKNOWN:
-            return f"{who} spoke of an attempt nobody knows: kept as evidence"
-        case Verdict.CONFLICT:
-            return f"{who} reported a second delivery: a conflict"
-        case Verdict.APPLIED | Verdict.REPEATED | None:
-            return ""
-        case _:
-            assert_never(line.verdict)
-
-
-def _fact(fact: EvidenceRecord) -> str:
-    source = {"late": "the run, too late for its lease", "operator": "an operator"}.get(
-        fact.source, f"a {fact.source}"
-    )
-    about = f" about attempt {fact.fence}" if fact.fence else ""
-    reference = f" (provider's reference {fact.reference})" if fact.reference else ""
-    return f"evidence from {source}{about}: {fact.outcome}{reference}{_because(fact.detail)}"
-
-
-def _closed(seen: Inspection) -> list[Moment]:
-    if seen.closed is None:
-        return []
-    return [Moment(seen.closed.at, f"closed as {seen.closed.kind}{_because(seen.closed.reason)}")]
-
-
-def _who(attempt: AttemptRecord) -> str:
-    return _run(attempt.run, attempt.invocation)
-
-
-def _run(run: str | None, invocation: str | None) -> str:
-    named = f"run {run[:8]}" if run else "a run nobody knows"
-    return f"{named} (invocation {invocation})" if invocation else named
-
-
-def _because(text: str | None) -> str:
-    return f": {' '.join(text.split())}" if text else ""

@@ -32,6 +32,7 @@ class OpenStanding:
     attempts: int
     interruptions: int
     doubt: bool
+    resend: bool  # an operator's word over the policy for doubt
     due_at: str | None
     due_in_seconds: float | None
     run: str | None
@@ -86,6 +87,17 @@ class EvidenceRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OperationRecord:
+    """What was done to it outside any run, and on whose word."""
+
+    at: str
+    what: str
+    was: str | None
+    who: str | None
+    why: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JournalRecord:
     """One exchange that mentioned it. No verdict: it was not settled there."""
 
@@ -121,3 +133,4 @@ class Inspection:
     attempts: tuple[AttemptRecord, ...]
     evidence: tuple[EvidenceRecord, ...]
     journal: tuple[JournalRecord, ...]
+    operations: tuple[OperationRecord, ...]

@@ -8,6 +8,7 @@ OperatorError            one line, safe to show: no recipient, payload, secret o
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from fencepost.core.channel import AttemptPolicy
@@ -108,3 +109,12 @@ class Moved:
 
     id: int
     became: str
+
+
+class Resolution(StrEnum):
+    """What an operator says became of a notification in doubt."""
+
+    DELIVERED = "delivered"  # it arrived
+    NOT_DELIVERED = "not_delivered"  # it did not: nothing is in doubt any more, it is sent again
+    DEAD = "dead"  # whatever became of it, nothing more is done
+    RESEND = "resend"  # still in doubt, and sent again: it may arrive twice

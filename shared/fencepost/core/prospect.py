@@ -2,7 +2,6 @@
 
 from typing import assert_never
 
-from fencepost.core.channel import AttemptPolicy
 from fencepost.core.duration import spoken
 from fencepost.core.inspection import ChannelStanding, ClosedStanding, Inspection, OpenStanding
 from fencepost.core.notification import AttemptOutcome, Kind, OnUncertain
@@ -53,22 +52,35 @@ def _when(channel: ChannelStanding, row: OpenStanding) -> str:
 
 
 def _at_claim(seen: Inspection, row: OpenStanding) -> str:
-    """What the run that claims it does with it."""
+    """What the run that claims it does with it: the order of `core/doubt.py`."""
+    doubtful = row.doubt or row.run is not None
+    policy = seen.channel.policy
     if any(fact.outcome is AttemptOutcome.DELIVERED for fact in seen.evidence):
         return "a run closes it as delivered without sending: there is evidence of delivery"
-    if seen.expires_in_seconds is not None and seen.expires_in_seconds <= max(
-        row.due_in_seconds or 0, 0
-    ):
+    if _expired_by_then(seen, row):
         return "a run closes it as expired without sending"
-    policy = seen.channel.policy
     if row.interruptions + (row.run is not None) >= policy.interruptions_max:
-        return f"a run parks it as dead: {policy.interruptions_max} runs died holding it (poison)"
-    if row.doubt or row.run is not None:
+        return f"a run parks it as dead without sending: {policy.interruptions_max} runs died holding it (poison)"
+    if row.attempts >= policy.attempts_max:
+        how = "uncertain, because it is in doubt," if doubtful else "dead"
+        return f"a run parks it as {how} without sending: its {policy.attempts_max} attempts are used up"
+    if doubtful:
         return f"a run takes it up in doubt: {_doubt_policy(seen)}"
-    return f"a run sends it: {_count(row, policy)}"
+    return f"a run sends it: attempt {row.attempts + 1} of {policy.attempts_max}"
+
+
+def _expired_by_then(seen: Inspection, row: OpenStanding) -> bool:
+    """Before it may be claimed, paused channel included."""
+    if seen.expires_in_seconds is None:
+        return False
+    return seen.expires_in_seconds <= max(
+        row.due_in_seconds or 0, seen.channel.paused_for_seconds or 0, 0
+    )
 
 
 def _doubt_policy(seen: Inspection) -> str:
+    if seen.open is not None and seen.open.resend:
+        return "it is sent again with the same idempotency key, as an operator said"
     chosen = seen.on_uncertain or seen.channel.on_uncertain
     match chosen:
         case OnUncertain.RESEND:
@@ -82,10 +94,6 @@ def _doubt_policy(seen: Inspection) -> str:
             return "the provider is asked first what became of it"
         case _:
             assert_never(chosen)
-
-
-def _count(row: OpenStanding, policy: AttemptPolicy) -> str:
-    return f"attempt {row.attempts + 1} of {policy.attempts_max}"
 
 
 def _after_closing(seen: Inspection, closed: ClosedStanding) -> str:

@@ -269,7 +269,7 @@ create function fencepost.inspect_channel_(p_channel smallint) returns jsonb lan
     from fencepost.channel c where c.id = p_channel $f$;
 
 create function fencepost.inspect_open_(p_id bigint) returns jsonb language sql stable as $f$
-  select jsonb_build_object('fence', q.fence, 'attempts', q.attempts, 'interruptions', q.interruptions, 'doubt', q.doubt,
+  select jsonb_build_object('fence', q.fence, 'attempts', q.attempts, 'interruptions', q.interruptions, 'doubt', q.doubt, 'resend', q.resend,
                             'due_at', fencepost.instant_(q.due_at), 'due_in_seconds', fencepost.seconds_until_(q.due_at),
                             'run', nullif(q.run_id, fencepost.nobody()), 'invocation', r.invocation,
                             'claimed_at', case when q.run_id <> fencepost.nobody() then fencepost.instant_(q.claimed_at) end,
@@ -283,7 +283,7 @@ create function fencepost.inspect_closed_(p_id bigint) returns jsonb language sq
 
 create function fencepost.inspect_attempts_(p_id bigint) returns jsonb language sql stable as $f$
   select coalesce(jsonb_agg(jsonb_build_object(
-           'fence', a.fence, 'run', a.run_id, 'invocation', r.invocation, 'run_deadline_at', fencepost.instant_(r.deadline_at), 'run_ended_at', fencepost.instant_(r.ended_at),
+           'fence', a.fence, 'run', nullif(a.run_id, fencepost.nobody()), 'invocation', r.invocation, 'run_deadline_at', fencepost.instant_(r.deadline_at), 'run_ended_at', fencepost.instant_(r.ended_at),
            'claimed_at', fencepost.instant_(a.claimed_at), 'at', fencepost.instant_(a.at), 'took_ms', a.took_ms, 'outcome', a.outcome, 'phase', a.phase,
            'status', a.status, 'reference', a.reference, 'digest', encode(a.digest, 'hex'), 'detail', a.detail, 'taken_over', a.taken_over, 'closing', a.closing)
            order by a.fence), '[]')
@@ -294,6 +294,10 @@ create function fencepost.inspect_evidence_(p_id bigint) returns jsonb language 
            'fence', e.fence, 'run', nullif(e.run_id, fencepost.nobody()), 'source', e.source, 'outcome', e.outcome, 'at', fencepost.instant_(e.at),
            'reference', e.reference, 'detail', e.detail) order by e.at, e.fence), '[]')
     from fencepost.evidence e where e.notification_id = p_id $f$;
+
+create function fencepost.inspect_operations_(p_id bigint) returns jsonb language sql stable as $f$
+  select coalesce(jsonb_agg(jsonb_build_object('at', fencepost.instant_(o.at), 'what', o.what, 'was', o.was, 'who', o.who, 'why', o.why) order by o.at, o.fence), '[]')
+    from fencepost.operation o where o.notification_id = p_id $f$;
 
 -- Journal lines that mention it, of the runs known to have held it (no index leads from a notification to the journal: it would cost every exchange).
 create function fencepost.inspect_journal_(p_id bigint) returns jsonb language sql stable set jit = off as $f$
@@ -321,5 +325,5 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $f
            'recipient', case when p_recipient then n.recipient end, 'dedupe_key', case when p_recipient then n.dedupe_key end,
            'payload', case when p_payload then n.payload end,
            'channel', fencepost.inspect_channel_(n.channel), 'open', fencepost.inspect_open_(n.id), 'closed', fencepost.inspect_closed_(n.id),
-           'attempts', fencepost.inspect_attempts_(n.id), 'evidence', fencepost.inspect_evidence_(n.id), 'journal', fencepost.inspect_journal_(n.id))
+           'attempts', fencepost.inspect_attempts_(n.id), 'evidence', fencepost.inspect_evidence_(n.id), 'journal', fencepost.inspect_journal_(n.id), 'operations', fencepost.inspect_operations_(n.id))
     from fencepost.notification n where n.id = p_id $f$;

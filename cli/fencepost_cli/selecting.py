@@ -1,0 +1,74 @@
+"""Which notifications a command means: ids, or a selector."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from fencepost.core.duration import seconds_in
+from fencepost.core.notification import Kind
+from fencepost.core.operation import Selector
+
+Ids = Annotated[list[int] | None, typer.Argument(metavar="[ID]...", min=1, show_default=False)]
+Channel = Annotated[str | None, typer.Option("--channel", help="Select: of this channel.")]
+Reason = Annotated[
+    str | None,
+    typer.Option("--reason", help="Select: parked for this reason (attempts_exhausted, …)."),
+]
+Since = Annotated[
+    str | None,
+    typer.Option("--since", metavar="DURATION", help="Select: not older than 90s, 5m, 2h, 3d."),
+]
+Until = Annotated[
+    str | None, typer.Option("--until", metavar="DURATION", help="Select: at least this old.")
+]
+Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Select: this many at most.")]
+All = Annotated[bool, typer.Option("--all", help="Select: all of them.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Count what is meant, change nothing.")]
+
+
+def seconds(text: str | None, option: str) -> float | None:
+    """Raises a usage error that names the option."""
+    if text is None:
+        return None
+    try:
+        return seconds_in(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{option}: {error}") from None
+
+
+def chosen(
+    ids: Sequence[int] | None, selector: Selector, *, everything: bool
+) -> list[int] | Selector:
+    """Ids or a selector, never both and never neither: a forgotten option must not mean all there is."""
+    bare = Selector(kinds=selector.kinds, limit=selector.limit, in_doubt=selector.in_doubt)
+    selects = everything or selector != bare
+    if ids and (selects or selector.limit is not None):
+        raise typer.BadParameter("name ids or select, not both")
+    if ids:
+        return list(dict.fromkeys(ids))
+    if not selects:
+        raise typer.BadParameter(
+            "name ids, or select with --channel, --reason, --since, --until or --all"
+        )
+    return selector
+
+
+def selector(
+    *,
+    kinds: tuple[Kind, ...] = (),
+    channel: str | None,
+    reason: str | None = None,
+    since: str | None,
+    until: str | None,
+    limit: int | None,
+) -> Selector:
+    """From the options of a command."""
+    return Selector(
+        channel=channel,
+        kinds=kinds,
+        reason=reason,
+        since_seconds=seconds(since, "--since"),
+        until_seconds=seconds(until, "--until"),
+        limit=limit,
+    )
