@@ -14,7 +14,7 @@ class EvidenceQueue:
     def __init__(self, url: str) -> None:
         self._url = url
 
-    def send(self, bodies: Sequence[str], *, within_seconds: float) -> int:
+    def send(self, bodies: Sequence[str], within_seconds: float) -> int:
         """Send them all; the number the queue took. Never raises for the network or for a refusal."""
         import boto3  # here: it costs more to import than a whole idle run takes
         from botocore.exceptions import BotoCoreError, ClientError

@@ -1,0 +1,138 @@
+"""The worker of one process: a loop and connections that outlive a run, and one run after the other."""
+
+import asyncio
+import random
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+
+from fencepost.core.budget import Budget
+from fencepost.core.exchange import RunStart
+from fencepost.core.line import Level, Line
+from fencepost.core.message import evidence_messages
+from fencepost.core.notification import RunId
+from fencepost.core.step import Unsaid
+from fencepost.core.tally import Summary
+from fencepost.core.version import CODE_VERSION
+from fencepost.drive import Surroundings
+from fencepost.engine import Ended, run_once
+from fencepost.ports import Senders, Store, StoreFailed
+from fencepost.settings import Settings, SettingsError
+from fencepost.telemetry import Lines, Metrics, Telemetry, no_metrics
+
+# Takes message bodies and the seconds left; answers how many were taken.
+SayElsewhere = Callable[[Sequence[str], float], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a worker is made of. `say_elsewhere` None: what finds no database goes to the log only."""
+
+    store: Store
+    senders: Senders
+    lines: Lines
+    metrics: Metrics = no_metrics
+    say_elsewhere: SayElsewhere | None = None
+
+
+class Worker:
+    """Delivers what is due, one run at a time. Not for use inside another event loop."""
+
+    def __init__(self, settings: Settings, parts: Parts) -> None:
+        self._settings = settings
+        self._parts = parts
+        self._clock = time.monotonic
+        self._runner = asyncio.Runner()
+        self.spoilt = False  # a send would not stop: this worker's loop must not run again
+
+    def deliver(self, *, remaining_seconds: float | None, correlation: str) -> Summary:
+        """One run within the time that is left. Raises `StoreFailed` if none could begin.
+
+        Zero and less are real values and claim nothing; None means nobody knows, and is refused.
+        """
+        if remaining_seconds is None:
+            raise SettingsError("The time this invocation has left is unknown: nothing may begin.")
+        hard_end = self._clock() + remaining_seconds
+        budget = Budget(timing=self._settings.timing, hard_end=hard_end)
+        start = self._start(remaining_seconds, correlation)
+        telemetry = self._telemetry(start.run, correlation)
+        ended = self._run(start, budget, telemetry)
+        self.spoilt = bool(ended.stragglers)
+        self._tell_elsewhere(start.run, ended.unsaid, hard_end, telemetry)
+        summary = Summary(
+            run=str(start.run),
+            ended=ended.how,
+            counts=telemetry.tally.counts,
+            unsaid=len(ended.unsaid),
+        )
+        telemetry.ended(summary)
+        return summary
+
+    def close(self) -> None:
+        """Drop every connection and the loop."""
+        if not self.spoilt:
+            self._runner.run(self._close())
+            self._runner.close()
+
+    def __enter__(self) -> "Worker":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def _close(self) -> None:
+        await self._parts.senders.close()
+        await self._parts.store.close()
+
+    def _run(self, start: RunStart, budget: Budget, telemetry: Telemetry) -> Ended:
+        around = Surroundings(
+            store=self._parts.store,
+            senders=self._parts.senders,
+            clock=self._clock,
+            roll=random.random,
+            report=telemetry.report,
+        )
+        try:
+            return self._runner.run(run_once(around, start=start, budget=budget))
+        except StoreFailed as failed:
+            telemetry.refused(failed.failure, failed.detail)
+            raise
+
+    def _start(self, remaining_seconds: float, correlation: str) -> RunStart:
+        return RunStart(
+            run=RunId(uuid.uuid4()),
+            installation=self._settings.installation,
+            version=CODE_VERSION,
+            invocation=correlation,
+            deadline_in_seconds=remaining_seconds,
+            channels=self._settings.channels,
+        )
+
+    def _telemetry(self, run: RunId, correlation: str) -> Telemetry:
+        return Telemetry(
+            run=run,
+            correlation=correlation,
+            lines=self._parts.lines,
+            metrics=self._parts.metrics,
+            clock=self._clock,
+        )
+
+    def _tell_elsewhere(
+        self, run: RunId, unsaid: tuple[Unsaid, ...], hard_end: float, telemetry: Telemetry
+    ) -> None:
+        """What found no database goes to the log, and to the queue where there is one."""
+        bodies = evidence_messages(self._settings.installation, run, unsaid)
+        for body in bodies:
+            telemetry.say(Line(Level.ERROR, "evidence_unsaid", {"message": body}))
+        if bodies and self._parts.say_elsewhere is not None:
+            taken = self._parts.say_elsewhere(bodies, hard_end - self._clock())
+            level = Level.INFO if taken == len(bodies) else Level.ERROR
+            told = {"messages": len(bodies), "taken": taken}
+            telemetry.say(Line(level, "evidence_queued", told))
