@@ -1,0 +1,64 @@
+"""What an answer about an earlier attempt means for the row in doubt (policy `reconcile`)."""
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from fencepost.core import doubt, reason
+from fencepost.core.backoff import refunds, wait_seconds
+from fencepost.core.doubt import Advice, CloseUnsent, SendIt
+from fencepost.core.exchange import Word
+from fencepost.core.notification import Claimed, Kind
+from fencepost.core.outcome import (
+    CredentialFailure,
+    Delivered,
+    Failed,
+    NotSent,
+    Outcome,
+    Rejected,
+    Throttled,
+    Uncertain,
+    Unregistered,
+)
+from fencepost.core.transition import Sent
+
+
+@dataclass(frozen=True, slots=True)
+class AskLater:
+    """The provider could not say: given back unsent, with this delay."""
+
+    word: Word
+
+
+def after_asking(asked: Sent, outcome: Outcome | None) -> Advice | AskLater:
+    """Delivered closes, refused for good closes, not accepted is sent now; no answer is asked again later."""
+    claimed = asked.claimed
+    match outcome:
+        case Delivered():
+            return doubt.closing(claimed, Kind.DELIVERED, reason.RECONCILED)
+        case Rejected():
+            return doubt.closing(claimed, Kind.DEAD, reason.REJECTED)
+        case Unregistered():
+            return doubt.closing(claimed, Kind.DEAD, reason.UNREGISTERED)
+        case Failed() | NotSent():
+            return SendIt()
+        case Throttled(retry_after_seconds=wish):
+            return _later(asked, wish)
+        case None | CredentialFailure() | Uncertain():
+            return _later(asked, None)
+        case _:
+            assert_never(outcome)
+
+
+def _later(asked: Sent, retry_after_seconds: float | None) -> CloseUnsent | AskLater:
+    """Until the maximum age; then nobody will ever say, and it is held."""
+    claimed: Claimed = asked.claimed
+    if claimed.age_seconds + asked.elapsed_seconds >= asked.policy.age_max_seconds:
+        return doubt.held(claimed, reason.TOO_OLD)
+    delay = wait_seconds(
+        refunds(claimed),
+        retry_after_seconds=retry_after_seconds,
+        policy=asked.policy,
+        roll=asked.roll,
+    )
+    word = Word(id=claimed.id, fence=claimed.fence, delay_seconds=delay, reason=reason.UNCERTAIN)
+    return AskLater(word)

@@ -1,0 +1,121 @@
+"""What a channel allows this run now: slots, pauses, rate. And what the run must still tell about it."""
+
+from fencepost.core.channel import Channel, Facility
+from fencepost.core.exchange import GateAnswer, GateWord, Want
+from fencepost.core.notification import ChannelId
+
+LOOK_FROM_THE_START_EVERY = 20  # claims: expired leases lie before the hint
+BUSY_SECONDS = 0.05  # a channel row held by another: asked again after this, doubling
+BUSY_DOUBLINGS_MAX = 6
+
+
+class Gate:
+    """One channel's gate as one run knows it. Instants are the run's monotonic clock."""
+
+    def __init__(self, channel: Channel, facility: Facility, now: float) -> None:
+        self.channel = channel
+        self.facility = facility
+        self.paused_until = now + max(channel.paused_for_seconds, 0.0)
+        self.next_claim_at = now  # rate tokens, or a busy channel row
+        self.dry = False  # a look from the start found less than was asked for
+        self.skipped: str | None = None
+        self._unsaid_from: float | None = None
+        self._reason: str | None = None
+        self._claims = 0
+        self._look_from_start = True
+        self._busy = 0
+
+    @property
+    def id(self) -> ChannelId:
+        return self.channel.id
+
+    def opens_at(self) -> float:
+        return max(self.paused_until, self.next_claim_at)
+
+    def is_paused(self, now: float) -> bool:
+        return self.paused_until > now
+
+    def is_open(self, now: float) -> bool:
+        return self.skipped is None and self.opens_at() <= now
+
+    def is_hungry(self, now: float) -> bool:
+        """Open, and as far as is known there is more to claim."""
+        return self.is_open(now) and not self.dry
+
+    def is_done(self, stop_claiming: float) -> bool:
+        """Nothing more will come of it in this run."""
+        return self.skipped is not None or self.dry or self.opens_at() >= stop_claiming
+
+    def want(self, free: int) -> Want:
+        """Ask for the free slots: with a hint, except at first, now and then, and after a look that fell short."""
+        hint = not self._look_from_start and self._claims % LOOK_FROM_THE_START_EVERY != 0
+        return Want(channel=self.id, limit=free, hint=hint)
+
+    def claimed(self, want: Want, got: int, answer: GateAnswer | None, now: float) -> None:
+        """Learn from what a claim brought. No answer: the channel's row was busy."""
+        self._claims += 1
+        if got >= want.limit:
+            self.dry, self._look_from_start, self._busy = False, False, 0
+        elif answer is None:
+            self._wait_for_busy(now)
+        elif answer.token_in_seconds <= 0 and answer.paused_for_seconds <= 0:
+            self.dry = self.dry or not want.hint
+            self._look_from_start, self._busy = want.hint, 0
+
+    def _wait_for_busy(self, now: float) -> None:
+        """A channel that never answers (removed meanwhile) must not be asked for ever."""
+        self._busy += 1
+        self.next_claim_at = now + BUSY_SECONDS * 2.0**self._busy
+        self.dry = self.dry or self._busy > BUSY_DOUBLINGS_MAX
+
+    def answered(self, answer: GateAnswer, now: float) -> None:
+        """The database's word on the gate outranks ours, except for what it has not been told yet.
+
+        A newer revision than this run started with: an operator changed the channel, and what this run knows
+        about the old one stays true for its own sends, but is no longer the database's concern.
+        """
+        self.next_claim_at = now + max(answer.token_in_seconds, 0.0)
+        if self._unsaid_from is not None and self.is_paused(now):
+            return
+        self._unsaid_from = None
+        told = now + max(answer.paused_for_seconds, 0.0)
+        outdated = answer.revision != self.channel.revision
+        self.paused_until = max(self.paused_until, told) if outdated else told
+
+    def pause(self, word: GateWord, now: float) -> bool:
+        """Close it at once for this run; True where it was open until now."""
+        seconds = word.pause_seconds or 0.0
+        news = not self.is_paused(now)
+        if now + seconds > self.paused_until:
+            self.paused_until = now + seconds
+            self._reason = word.reason
+            self._unsaid_from = now
+        return news
+
+    def skip(self, why: str) -> None:
+        """This run claims no more of it."""
+        self.skipped = why
+
+    def say_at(self) -> float | None:
+        """From when the database should be told of a pause; None: it knows."""
+        return self._unsaid_from
+
+    def unsaid_word(self, now: float) -> GateWord | None:
+        """The pause the database has not heard of, counted from now, under the revision this run started with."""
+        if self._unsaid_from is None or self._unsaid_from > now or self.paused_until <= now:
+            return None
+        return GateWord(
+            channel=self.id,
+            revision=self.channel.revision,
+            pause_seconds=self.paused_until - now,
+            reason=self._reason,
+        )
+
+    def said(self) -> None:
+        """It is on its way; what is learnt from here on is unsaid again."""
+        self._unsaid_from = None
+
+    def unheard(self, now: float) -> None:
+        """The channel's row was busy, or nobody heard: say it again a little later, if it still matters."""
+        if self.paused_until > now:
+            self._unsaid_from = now + BUSY_SECONDS

@@ -1,0 +1,110 @@
+"""What a run still has to say: settle words from the moment they are known until their verdict is heard."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from fencepost.core import reason
+from fencepost.core.exchange import NO_FACTS, Facts, Word
+from fencepost.core.notification import AttemptOutcome, ChannelId, Claimed, Held, Kind
+from fencepost.core.outcome import Outcome
+from fencepost.core.step import Unsaid
+
+NOT_DELIVERED = frozenset(
+    {AttemptOutcome.REJECTED, AttemptOutcome.FAILED, AttemptOutcome.NOT_SENT, None}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saying:
+    """One word with what it is about. `outcome`: of the send it tells of; None: nothing was sent at this fence."""
+
+    word: Word
+    claimed: Claimed
+    outcome: Outcome | None = None
+    knowledge: tuple[AttemptOutcome, Facts] | None = None  # what must not be lost with the word
+    parked: bool = False  # already the last resort for a row whose words the database refuses
+
+    @property
+    def channel(self) -> ChannelId:
+        return self.claimed.channel
+
+    @property
+    def gives_back_at_once(self) -> bool:
+        """The same exchange must not ask for rows of this channel: it would get this one again."""
+        return self.word.kind is None and self.word.delay_seconds <= 0.0
+
+
+def saying(word: Word, claimed: Claimed, outcome: Outcome | None = None) -> Saying:
+    known = None
+    if word.outcome is not None and word.outcome is not AttemptOutcome.HELD:
+        known = (word.outcome, word.facts)
+    return Saying(word=word, claimed=claimed, outcome=outcome, knowledge=known)
+
+
+def emptied(said: Saying) -> Saying:
+    """Without everything the database could stumble over and the row can do without."""
+    facts = Facts(phase=said.word.facts.phase, digest=said.word.facts.digest)
+    return replace(said, word=replace(said.word, facts=facts, reason=_plain(said.word.reason)))
+
+
+def _plain(code: str | None) -> str | None:
+    return (
+        None if code is None else "".join(c for c in code[:40] if c.isascii() and c.isprintable())
+    )
+
+
+def parking(said: Saying) -> Saying:
+    """Close the bad row where an operator finds it: dead, or uncertain where it may have been delivered."""
+    word = said.word
+    kind = Kind.DEAD if word.outcome in NOT_DELIVERED else Kind.UNCERTAIN
+    last = Word(id=word.id, fence=word.fence, kind=kind, reason=reason.BAD_ROW, facts=NO_FACTS)
+    return replace(said, word=last, parked=True)
+
+
+class Words:
+    """The words not yet answered, in the order they became known."""
+
+    def __init__(self) -> None:
+        self._words: dict[Held, Saying] = {}
+        self._given_up: list[Saying] = []
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def __contains__(self, held: object) -> bool:
+        return held in self._words
+
+    def add(self, said: Saying) -> None:
+        self._words[said.word.held] = said
+
+    def get(self, held: Held) -> Saying | None:
+        return self._words.get(held)
+
+    def all(self) -> tuple[Saying, ...]:
+        return tuple(self._words.values())
+
+    def those(self, helds: Iterable[Held]) -> tuple[Saying, ...]:
+        return tuple(self._words[held] for held in helds if held in self._words)
+
+    def about(self, claimed: Claimed) -> Saying | None:
+        """A word about a send of the same notification at another fence, if one is still unsaid."""
+        same = (s for s in self._words.values() if s.claimed.id == claimed.id and s.outcome)
+        return next(same, None)
+
+    def heard(self, held: Held) -> Saying | None:
+        return self._words.pop(held, None)
+
+    def give_up(self, held: Held) -> None:
+        """The database will not take it in any form: it leaves with the unsaid ones."""
+        if said := self._words.pop(held, None):
+            self._given_up.append(said)
+
+    def unsaid(self) -> tuple[Unsaid, ...]:
+        """Knowledge of sends that no database has confirmed."""
+        left = (*self._given_up, *self._words.values())
+        return tuple(
+            Unsaid(said.word.held, outcome.value, facts)
+            for said in left
+            if said.knowledge is not None
+            for outcome, facts in (said.knowledge,)
+        )
