@@ -122,21 +122,29 @@ class Drive:
             case _:
                 assert_never(command)
 
-    def _send(self, claimed: Claimed, timeout_seconds: float) -> None:
+    def _send(self, claimed: Claimed, seconds: float) -> None:
+        sender, clock = self._senders[claimed.channel], self._around.clock
+        self._launch(
+            claimed.held,
+            lambda: attempt(sender, claimed, timeout_seconds=seconds, clock=clock),
+            unbegun=never_began(claimed),
+        )
+
+    def _ask(self, claimed: Claimed, seconds: float) -> None:
         sender = self._senders[claimed.channel]
-        clock = self._around.clock
-        work = attempt(sender, claimed, timeout_seconds=timeout_seconds, clock=clock)
-        self._launch(claimed.held, work, never_began(claimed))
+        self._launch(
+            claimed.held,
+            lambda: ask(sender, claimed, timeout_seconds=seconds),
+            unbegun=Asked(claimed.held, None),
+        )
 
-    def _ask(self, claimed: Claimed, timeout_seconds: float) -> None:
-        work = ask(self._senders[claimed.channel], claimed, timeout_seconds=timeout_seconds)
-        self._launch(claimed.held, work, Asked(claimed.held, None))
-
-    def _launch(self, held: Held, work: Coroutine[Any, Any, Landing], unbegun: Landing) -> None:
+    def _launch(
+        self, held: Held, work: Callable[[], Coroutine[Any, Any, Landing]], *, unbegun: Landing
+    ) -> None:
         """Let it fly. `unbegun` is what it comes to when it is stopped before its first step."""
         if held in self._flights:
             raise RuntimeError(f"{held} is in flight already")
-        flight = self._flights[held] = asyncio.create_task(work)
+        flight = self._flights[held] = asyncio.create_task(work())
 
         def landed(_: object) -> None:
             del self._flights[held]
