@@ -1,0 +1,2 @@
+-- How many are closed as delivered.
+select count(*) from fencepost.closed where kind = 'delivered'

@@ -1,0 +1,2 @@
+-- How many are finished.
+select count(*) from plain.attempts

@@ -1,0 +1,1 @@
+"""One module a subject; each offers `measure(plan) -> list[Table]`."""
