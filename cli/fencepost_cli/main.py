@@ -7,7 +7,18 @@ from collections.abc import Sequence
 import typer
 
 from fencepost.core.operation import OperatorError
-from fencepost_cli import bind, cancel, channel, explain, quarantine, redrive, resolve, status
+from fencepost_cli import (
+    bind,
+    cancel,
+    channel,
+    enqueue,
+    explain,
+    migrate,
+    quarantine,
+    redrive,
+    resolve,
+    status,
+)
 from fencepost_cli.exit_code import CommandFailed, ExitCode, code_of
 from fencepost_cli.output import print_trouble
 
@@ -19,8 +30,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.command("migrate")(migrate.migrate)
 app.command("bind")(bind.bind)
 app.add_typer(channel.app, name="channel")
+app.command("enqueue")(enqueue.enqueue)
 app.command("status")(status.status)
 app.command("explain")(explain.explain)
 app.command("cancel")(cancel.cancel)

@@ -1,6 +1,7 @@
 """The database as an operator knows it: synchronous, one statement a call, no session state (poolers welcome)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self
 
@@ -19,6 +20,8 @@ from fencepost.core.operation import (
     Selector,
 )
 from fencepost.store import selection
+from fencepost.store.new_notification import Enqueued, NewNotification, Refused
+from fencepost.store.operator_migrate import Migrations
 from fencepost.store.statement import Statements, connected
 
 COUNT_AT_MOST = 50_000  # rows a group that `status` counts before it says "or more"
@@ -54,6 +57,10 @@ class Operator:
         if self._statements is None:
             raise DatabaseAway("the operator has no connection: it is used outside its `with`")
         return self._statements
+
+    @property
+    def migrations(self) -> Migrations:
+        return Migrations(self.say.connection)
 
     def bound_to(self) -> str | None:
         """The installation this database is bound to; None: nobody's yet."""
@@ -128,6 +135,14 @@ class Operator:
         """Put everything open in doubt (after a restore). How many."""
         count: int = self.say.value("operator_quarantine", {"who": self._who, "why": why})
         return count
+
+    def enqueue(self, rows: Sequence[Mapping[str, Any]]) -> list[Enqueued | Refused]:
+        """Words of `NewNotification`, some thousands a call; answers in order. A bad row is answered, not raised."""
+        return self.say.enqueue([NewNotification(**row) for row in rows])
+
+    def all_or_none(self, keep: Callable[[], bool]) -> AbstractContextManager[None]:
+        """One transaction around several calls; rolled back unless `keep()` at the end."""
+        return self.say.all_or_none(keep)
 
     def _give_up(self, ids: Sequence[int], why: str) -> list[Moved]:
         """Only held ones: of an open one the word would take the doubt away, and it would be sent again."""

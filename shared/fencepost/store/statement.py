@@ -1,20 +1,26 @@
 """The statements of an operator, said over one autocommit connection: nothing prepared, nothing left in the session."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 import psycopg
+from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 
 from fencepost.core.operation import DatabaseAway
+from fencepost.store.new_notification import Enqueued, NewNotification, Refused
 from fencepost.store.operator_error import BUSY, translated
+from fencepost.store.producer import enqueue_many
 
 QUERIES = Path(__file__).parent / "queries"
 CONNECT_TIMEOUT_SECONDS = 10
 TRIES_MAX = 4  # 40P01 and 40001 wrote nothing: the same words again
+
+IDLE = TransactionStatus.IDLE
 
 Answer = TypeVar("Answer")
 Connection = psycopg.Connection[dict[str, Any]]
@@ -38,10 +44,31 @@ class Statements:
         return value
 
     def rows(self, name: str, params: Params) -> list[dict[str, Any]]:
-        """All rows; the same words again where the database chose them as a deadlock's victim."""
-        for left in reversed(range(TRIES_MAX)):
+        """All rows of one statement of `queries/`."""
+        return self._insist(lambda: self.connection.execute(_text(name), params).fetchall())
+
+    def enqueue(self, rows: Sequence[NewNotification]) -> list[Enqueued | Refused]:
+        """Good rows are enqueued, bad ones answered, in the order given."""
+        return self._insist(lambda: enqueue_many(self.connection, rows, atomic=False))
+
+    @contextmanager
+    def all_or_none(self, keep: Callable[[], bool]) -> Iterator[None]:
+        """One transaction around several statements; rolled back unless `keep()` at its end."""
+        try:
+            with self.connection.transaction() as transaction:
+                yield
+                if not keep():
+                    raise psycopg.Rollback(transaction)
+        except psycopg.Error as error:
+            raise translated(error) from None
+
+    def _insist(self, say: Callable[[], Answer]) -> Answer:
+        """The same words again where the database chose them as a deadlock's victim, but only if nothing else
+        was said in the transaction that was lost with them."""
+        tries = TRIES_MAX if self.connection.info.transaction_status is IDLE else 1
+        for left in reversed(range(tries)):
             try:
-                return self.connection.execute(_text(name), params).fetchall()
+                return say()
             except BUSY as error:
                 if not left:
                     raise translated(error) from None
