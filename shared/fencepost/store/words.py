@@ -193,8 +193,8 @@ def _value(word: Any) -> str | None:
 
 
 def _seconds(seconds: float) -> float:
-    """Never NaN, which the database takes for the largest number there is."""
-    return 0.0 if math.isnan(seconds) else seconds
+    """Never NaN (the database takes it for the largest number), and never an int (an array has one type)."""
+    return 0.0 if math.isnan(seconds) else float(seconds)
 
 
 def _within(number: int | None, largest: int) -> int | None:

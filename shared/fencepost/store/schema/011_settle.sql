@@ -117,7 +117,7 @@ begin
     end if;
     if s_outcomes && '{uncertain,held}'::fencepost.outcome[] then           -- evidence may have answered before the doubt was told
       select array_agg(s_ids[o]) into v_unsure from unnest(v_done) as o where s_outcomes[o] in ('uncertain', 'held');
-      if v_unsure is not null then perform fencepost.clear_(v_unsure); end if;
+      if v_unsure is not null then perform fencepost.act_(v_unsure); end if;
     end if;
     if cardinality(v_done) = cardinality(s_ids) and cardinality(v_twice) = 0 then return repeat('A', cardinality(s_ids)); end if;
   end if;
