@@ -5,10 +5,7 @@ timeouts) ends with its transaction. Migrations only expand: the code of the rel
 """
 
 import contextlib
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,50 +14,40 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow, tuple_row
 
 from fencepost.core.version import CODE_VERSION
+from fencepost.store.migration import (
+    DatabaseNewer,
+    Migration,
+    MigrationBusy,
+    MigrationError,
+    MigrationFailed,
+    Server,
+    ServerUnsuitable,
+    State,
+    compare,
+    files,
+    hash_of,
+    refuse_unknown,
+    unsuitable,
+)
+
+__all__ = [
+    "migrate",
+    "check",
+    "pending",
+    "boundary_missing",
+    "Migration",
+    "State",
+    "MigrationError",
+    "MigrationBusy",
+    "MigrationFailed",
+    "ServerUnsuitable",
+    "DatabaseNewer",
+]
 
 SCHEMA = Path(__file__).parent / "schema"
 QUERIES = Path(__file__).parent / "queries"
-SERVER_OLDEST, SERVER_NEWEST = 15, 18
 TURN_TIMEOUT_SECONDS = 120.0  # for another migrator's file; longer than any file should take
 LOCK_TRIES = 5  # each lets the traffic that it stopped go by before the next
-
-
-class MigrationError(Exception):
-    """The schema was not brought up to date; files already applied stay applied. One line."""
-
-
-class ServerUnsuitable(MigrationError):
-    """Fencepost cannot live on this server or in this database."""
-
-
-class DatabaseNewer(MigrationError):
-    """The database holds a file that this code does not know: this code is older than the database."""
-
-
-class MigrationBusy(MigrationError):
-    """Other transactions held what a file needs for longer than it waits. Nothing of it was applied: try again."""
-
-
-class MigrationFailed(MigrationError):
-    """The server refused a file. Nothing of it was applied."""
-
-
-class State(StrEnum):
-    """What this database knows of a file."""
-
-    APPLIED = "applied"
-    PENDING = "pending"
-    CHANGED = "changed"  # applied, but with another content than the file has now
-    UNKNOWN = "unknown"  # applied, but this code has no such file
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Migration:
-    """A numbered file; `name` without its suffix, `sha256` of its content (of what was applied where unknown)."""
-
-    name: str
-    sha256: str
-    state: State
 
 
 def migrate(
@@ -80,7 +67,7 @@ def migrate(
         return [migration.name for migration in pending(connection, schema=schema)]
     _transact(connection, lambda: _prepare(connection, schema), lock_timeout_seconds, "owner")
     applied = [
-        file.stem for file in _files(schema) if _apply(connection, file, lock_timeout_seconds)
+        file.stem for file in files(schema) if _apply(connection, file, lock_timeout_seconds)
     ]
     _transact(connection, lambda: _grant(connection, schema), lock_timeout_seconds, "roles")
     return applied
@@ -89,13 +76,13 @@ def migrate(
 def check(connection: psycopg.Connection[Any], *, schema: Path = SCHEMA) -> list[Migration]:
     """Every file this code or this database knows, by name, with its state. Reads only."""
     with _one_line("check"), connection.transaction():
-        return _compare(schema, _applied(connection))
+        return compare(schema, _applied(connection))
 
 
 def pending(connection: psycopg.Connection[Any], *, schema: Path = SCHEMA) -> list[Migration]:
     """The files `migrate` would apply now, in order. Reads only. Raises `DatabaseNewer`."""
     found = check(connection, schema=schema)
-    _refuse_unknown(found)
+    refuse_unknown(found)
     return [migration for migration in found if migration.state is State.PENDING]
 
 
@@ -105,27 +92,19 @@ def boundary_missing(connection: psycopg.Connection[Any]) -> list[str]:
         return [sentence for (sentence,) in _ask(connection, "migrate_boundary")]
 
 
-def _files(schema: Path) -> list[Path]:
-    return sorted(schema.glob("[0-9][0-9][0-9]_*.sql"))
-
-
-def _hash(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
 def _apply(connection: psycopg.Connection[Any], file: Path, lock_timeout_seconds: float) -> bool:
     """Whether this call applied it: another migrator may have been first."""
     content = file.read_bytes()
 
     def transaction() -> bool:
         applied = _applied(connection)
-        _refuse_unknown(_compare(file.parent, applied))
+        refuse_unknown(compare(file.parent, applied))
         if file.stem in applied:
             return False
         _ask(connection, "migrate_owner")
         _run(connection, content)
         _run(connection, (file.parent / "grants.sql").read_bytes())
-        told = {"file": file.stem, "sha256": _hash(content), "code_version": CODE_VERSION}
+        told = {"file": file.stem, "sha256": hash_of(content), "code_version": CODE_VERSION}
         _run(connection, _query("migrate_record"), told)
         return True
 
@@ -191,54 +170,16 @@ def _applied(connection: psycopg.Connection[Any]) -> dict[str, str]:
     return dict(_ask(connection, "migrate_applied"))
 
 
-def _compare(schema: Path, applied: Mapping[str, str]) -> list[Migration]:
-    here = {file.stem: _hash(file.read_bytes()) for file in _files(schema)}
-    return [
-        Migration(name=name, sha256=here.get(name, applied.get(name, "")), state=state)
-        for name in sorted(here.keys() | applied.keys())
-        for state in [_state(here.get(name), applied.get(name))]
-    ]
-
-
-def _state(here: str | None, applied: str | None) -> State:
-    if here is None:
-        return State.UNKNOWN
-    if applied is None:
-        return State.PENDING
-    return State.APPLIED if here == applied else State.CHANGED
-
-
-def _refuse_unknown(found: Iterable[Migration]) -> None:
-    unknown = [migration.name for migration in found if migration.state is State.UNKNOWN]
-    if unknown:
-        raise DatabaseNewer(
-            f"the database holds {', '.join(unknown)}, which this code (version {CODE_VERSION}) does not know: "
-            "it is older than the database"
-        )
-
-
 def _refuse_unsuitable(connection: psycopg.Connection[Any]) -> None:
     if connection.info.transaction_status is not TransactionStatus.IDLE:
         raise ServerUnsuitable("migrate needs a connection that is not in a transaction")
     with _one_line("server"), connection.transaction():
-        [(number, version, isolation, recovery, encoding, database)] = _ask(
-            connection, "migrate_server"
-        )
-    if not SERVER_OLDEST <= number // 10000 <= SERVER_NEWEST:
-        raise ServerUnsuitable(
-            f"PostgreSQL {version} is not supported: Fencepost needs {SERVER_OLDEST} to {SERVER_NEWEST}"
-        )
-    if recovery:
-        raise ServerUnsuitable("this server is a read-only replica: migrate the writable one")
-    if isolation != "read committed":
-        raise ServerUnsuitable(
-            f"default_transaction_isolation is {isolation} in database {database}: "
-            "Fencepost needs read committed, or its waits would end in serialization failures"
-        )
-    if encoding != "UTF8":
-        raise ServerUnsuitable(
-            f"database {database} is encoded in {encoding}: Fencepost needs UTF8"
-        )
+        [row] = _ask(connection, "migrate_server")
+    told: list[Any] = [  # in SQL_ASCII the driver reads text as bytes
+        value.decode() if isinstance(value, bytes) else value for value in row
+    ]
+    if why := unsuitable(Server(*told)):
+        raise ServerUnsuitable(why)
 
 
 def _query(name: str) -> bytes:
