@@ -38,7 +38,9 @@ begin
   begin
     parsed := p_texts::jsonb[];
     return;
-  exception when data_exception or program_limit_exceeded or statement_too_complex then parsed := '{}';
+  exception when data_exception or program_limit_exceeded or statement_too_complex then
+    parsed := array_fill(null::jsonb, array[cardinality(p_texts)]);   -- whole from the start: an array grown from its middle would begin there
+    faults := array_fill(null::text, array[cardinality(p_texts)]);
   end;
   for i in 1 .. cardinality(p_texts) loop
     begin
@@ -48,7 +50,6 @@ begin
       when data_exception or program_limit_exceeded or statement_too_complex then
         faults[i] := case when p_texts[i] ~* '\\ud[89a-f][0-9a-f]{2}' then 'payload: is not JSON, or holds a lone surrogate' else 'payload: is not JSON' end;
     end;
-    if faults[i] is not null then parsed[i] := null; end if;
   end loop;
 end $f$;
 
