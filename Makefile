@@ -8,7 +8,7 @@ SEEDS  ?= 2000
 SEED   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast check format sim sam-check lock clean
+.PHONY: help setup demo drill test test-fast check format sim sam-check lock clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -28,6 +28,9 @@ demo: setup ## deliver a file of notifications through overlapping real Lambda r
 
 test: setup ## the whole suite (embedded PostgreSQL unless DATABASE_URL is set)
 	$(BIN)/python -m pytest
+
+drill: setup ## real runtimes killed, frozen and restarted under the worker (Linux)
+	$(BIN)/python -m pytest tests/drills
 
 test-fast: setup ## the parts without a database or a runtime
 	$(BIN)/python -m pytest -m "not postgres and not runtime and not slow"

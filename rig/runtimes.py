@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -80,22 +80,27 @@ class Runtime:
 
     def invoke(self, event: Mapping[str, Any]) -> Invoked:
         """Invoke and wait for the end. Raises RuntimeBusy while another invocation runs."""
-        if not self._turn.acquire(blocking=False):
-            raise RuntimeBusy(self.name)
         began = time.monotonic()
-        try:
-            status, body = self._post(json.dumps(event).encode())
-        except (OSError, http.client.HTTPException) as error:
-            return Invoked(
-                died=True, error=f"emulator gone: {error!r}", took_seconds=time.monotonic() - began
-            )
-        finally:
-            self._turn.release()
+        with self.turn():
+            try:
+                status, body = self._post(json.dumps(event).encode())
+            except (OSError, http.client.HTTPException) as error:
+                took = time.monotonic() - began
+                return Invoked(died=True, error=f"emulator gone: {error!r}", took_seconds=took)
         return read_answer(status, body, time.monotonic() - began)
 
-    @property
-    def busy(self) -> bool:
-        return self._turn.locked()
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """The emulator's one place. Raises RuntimeBusy while somebody has it."""
+        if not self._turn.acquire(blocking=False):
+            raise RuntimeBusy(self.name)
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    def emulator_pid(self) -> int | None:
+        return None if self._emulator is None else self._emulator.pid
 
     def pid(self) -> int | None:
         """The interpreter's number; None before the first invocation and after its death."""

@@ -1,0 +1,32 @@
+"""Drills need Linux and the runtime interface emulator; without them they say why they skip."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from rig.receiver import local_provider
+from rig.runtimes import unavailable
+from tests.drills.ground import Ground
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    why = unavailable()
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.runtime)
+            item.add_marker(pytest.mark.postgres)
+            item.add_marker(pytest.mark.slow)
+            if why:
+                item.add_marker(pytest.mark.skip(reason=why))
+
+
+@pytest.fixture
+def ground(database_url: str, connection: psycopg.Connection, tmp_path: Path) -> Iterator[Ground]:
+    with local_provider(tmp_path) as provider:
+        ground = Ground(database_url, connection, provider, tmp_path)
+        try:
+            yield ground
+        finally:
+            ground.end()
