@@ -3,6 +3,7 @@
 import ipaddress
 from ipaddress import IPv4Address, IPv6Address
 
+GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")  # all that was ever assigned
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
@@ -28,4 +29,6 @@ def _meant(address: IPv4Address | IPv6Address) -> tuple[IPv4Address | IPv6Addres
 
 def _plainly_public(address: IPv4Address | IPv6Address) -> bool:
     # `is_global` alone would let multicast and the unassigned parts of IPv6 pass.
-    return address.is_global and not (address.is_multicast or address.is_reserved)
+    if isinstance(address, IPv6Address) and address not in GLOBAL_UNICAST:
+        return False
+    return address.is_global and not address.is_multicast

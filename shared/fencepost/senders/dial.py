@@ -86,14 +86,24 @@ class Dialer:
 
     async def _stream(self, connected: socket.socket, origin: Origin) -> Stream:
         loop = asyncio.get_running_loop()
-        if not origin.secure:
-            _, plain = await loop.create_connection(Stream, sock=connected)
-            return plain
+        plain, stream = await loop.create_connection(Stream, sock=connected)
+        if origin.secure:
+            try:
+                await self._encrypt(plain, stream, origin)
+            except BaseException:
+                # Cancelled before its first turn, asyncio's own clean-up would forget the socket.
+                plain.abort()
+                raise
+        return stream
+
+    async def _encrypt(self, plain: asyncio.Transport, stream: Stream, origin: Origin) -> None:
+        if stream.spoke:
+            raise Unsent(Trouble.TLS, "the peer left or spoke before the handshake")
         try:
-            _, stream = await loop.create_connection(
-                Stream,
-                sock=connected,
-                ssl=self._context,
+            encrypted = await asyncio.get_running_loop().start_tls(
+                plain,
+                stream,
+                self._context,
                 server_hostname=origin.host,
                 ssl_shutdown_timeout=TLS_SHUTDOWN_SECONDS,
             )
@@ -102,7 +112,7 @@ class Dialer:
             raise Unsent(Trouble.TLS, f"certificate not accepted ({wrong.verify_code})") from wrong
         except OSError as wrong:
             raise Unsent(Trouble.TLS, _cause(wrong)) from wrong
-        return stream
+        stream.connection_made(encrypted)  # type: ignore[no-untyped-call]
 
 
 def vetted(endpoints: Sequence[Endpoint], origin: Origin) -> Sequence[Endpoint]:
@@ -149,6 +159,7 @@ async def _spoken(stream: Stream, origin: Origin) -> Wire:
         await wire.start()
     except BaseException:
         wire.abort()
+        await wire.close()
         raise
     return wire
 
