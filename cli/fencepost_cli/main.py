@@ -17,6 +17,7 @@ from fencepost_cli import (
     quarantine,
     redrive,
     resolve,
+    run,
     status,
 )
 from fencepost_cli.exit_code import CommandFailed, ExitCode, code_of
@@ -34,6 +35,7 @@ app.command("migrate")(migrate.migrate)
 app.command("bind")(bind.bind)
 app.add_typer(channel.app, name="channel")
 app.command("enqueue")(enqueue.enqueue)
+app.command("run")(run.run)
 app.command("status")(status.status)
 app.command("explain")(explain.explain)
 app.command("cancel")(cancel.cancel)
@@ -43,11 +45,11 @@ app.command("quarantine")(quarantine.quarantine)
 
 
 def main() -> None:
-    """Exit with what `run` answers."""
-    sys.exit(run(sys.argv[1:]))
+    """Exit with the code of what was asked."""
+    sys.exit(answer(sys.argv[1:]))
 
 
-def run(arguments: Sequence[str]) -> int:
+def answer(arguments: Sequence[str]) -> int:
     """Never a traceback for what can be expected: one line on stderr and a code that means something."""
     try:
         code = _answer(arguments)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from fencepost.core.budget import ImpossibleTiming, Timing
 
@@ -41,9 +42,13 @@ class Settings:
     evidence_queue_url: str | None = None
 
 
-def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
-    """The worker's settings. Raises `SettingsError`, or `ImpossibleTiming` for two that cannot both hold."""
-    given = os.environ if environment is None else environment
+def read_settings(
+    environment: Mapping[str, str] | None = None, *, over: Mapping[str, str] = MappingProxyType({})
+) -> Settings:
+    """The worker's settings; `over` (a command line's words) goes over the environment.
+
+    Raises `SettingsError`, or `ImpossibleTiming` for two that cannot both hold."""
+    given = {**(os.environ if environment is None else environment), **over}
     return Settings(
         database_url=_required(given, DATABASE_URL, "where the notifications are"),
         installation=_required(given, INSTALLATION, "the name the database is bound to"),
