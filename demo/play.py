@@ -45,10 +45,7 @@ def _step(
         busy = {name for name in (other.runtime_name(),) if name}
         accident.step(schedule, stage.book, stage.provider, busy)
         if accident.stage is not before:
-            where = accident.runtime_name() or "-"
-            screen.say(
-                f"{where}: {accident.stage} ({accident.name}; {len(accident.held)} rows held)"
-            )
+            screen.say(f"{accident.runtime_name() or 'accident'}: {accident.told()}")
 
 
 def _tell(screen: Screen, ended: Invocation) -> None:
@@ -78,4 +75,5 @@ def _counted(stage: Stage, kill: Accident, stale: Accident) -> Evidence:
         kill=kill,
         stale=stale,
         lines_in_file=stage.lines,
+        slots=stage.slots,
     )

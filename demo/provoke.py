@@ -15,11 +15,13 @@ from rig.receiver import LocalProvider
 
 AGE_SECONDS = (0.6, 2.5)  # of an invocation that is worth freezing: at work, with time left
 LOOK_BACK = 1000  # arrivals at the provider
+TAKEOVER_SECONDS = 1.0  # from the first row taken over
 
 
 class Stage(StrEnum):
-    WAITING = "waiting for a run in mid-send"
-    FROZEN = "frozen in mid-send"
+    WAITING = "looking for a run in mid-send"
+    FROZEN = "SIGSTOP in mid-send"
+    THAWED = "SIGCONT after its lease"
     ENDED = "brought about"
 
 
@@ -34,7 +36,7 @@ class Accident:
     held: list[HeldRow] = field(default_factory=list)  # when it was frozen
     in_flight: int = 0  # of those, requests that had reached the provider
     fate: Fate = field(default_factory=lambda: Fate(taken_over=0, late_words=0, example=None))
-    _let_go: float | None = None
+    _first_seen: float | None = None  # a takeover, monotonic
 
     @property
     def happened(self) -> bool:
@@ -44,11 +46,25 @@ class Accident:
         """Look once, and do what is to be done now. `busy`: runtimes of other accidents."""
         if self.stage is Stage.WAITING:
             self._begin(schedule, book, provider, busy)
-        elif self.stage is Stage.FROZEN:
+        elif self.stage in (Stage.FROZEN, Stage.THAWED):
             self._go_on(book)
 
     def runtime_name(self) -> str | None:
         return self.invocation.runtime.name if self.invocation else None
+
+    def told(self) -> str:
+        held, fate = len(self.held), self.fate
+        match self.stage:
+            case Stage.WAITING:
+                return f"{self.stage}, to be {self.name}"
+            case Stage.FROZEN:
+                return f"{self.stage}, {held} rows held, {self.in_flight} at the provider; to be {self.name}"
+            case Stage.THAWED:
+                return f"{self.stage}, {fate.taken_over} of its {held} rows taken over by others"
+            case Stage.ENDED if self.thawed:
+                return f"spoke late of {fate.late_words} rows: refused"
+            case Stage.ENDED:
+                return f"all {held} rows it held came back after their lease"
 
     def _begin(
         self, schedule: Schedule, book: Book, provider: LocalProvider, busy: set[str]
@@ -79,18 +95,25 @@ class Accident:
         ended = self.invocation.ended
         self.fate = book.fate_of(self.invocation.tick)
         if self.thawed:
-            self._go_on_to_stale(ended is not None)
+            self._go_on_to_late_words(book, ended is not None)
         elif ended is not None and not ended.timed_out:
             self.stage = Stage.WAITING  # it got away; another one then
-        elif ended is not None and self.fate.taken_over:
+        elif ended is not None and not book.held_by(self.invocation.tick):
             self.stage = Stage.ENDED
 
-    def _go_on_to_stale(self, ended: bool) -> None:
+    def _go_on_to_late_words(self, book: Book, ended: bool) -> None:
         assert self.invocation is not None
-        if self._let_go is None and self.fate.taken_over and not ended:
-            self.invocation.runtime.thaw()
-            self._let_go = time.monotonic()
-        elif self.fate.late_words:
+        if self.fate.late_words and ended:
             self.stage = Stage.ENDED
         elif ended:
-            self.stage, self._let_go = Stage.WAITING, None  # its time ran out first; another one
+            self.stage, self._first_seen = Stage.WAITING, None  # its time ran out; another one
+        elif self.stage is Stage.FROZEN and self._taken_over(book, self.invocation.tick):
+            self.invocation.runtime.thaw()
+            self.stage = Stage.THAWED
+
+    def _taken_over(self, book: Book, tick: str) -> bool:
+        """All of it, or some of it for a while: the frozen run's own time is running out too."""
+        if not self.fate.taken_over:
+            return False
+        self._first_seen = self._first_seen or time.monotonic()
+        return time.monotonic() - self._first_seen > TAKEOVER_SECONDS or not book.held_by(tick)

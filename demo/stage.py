@@ -4,6 +4,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from rig.receiver import SECRET, LocalProvider, local_provider
 from rig.runtimes import Runtime
 
 INSTALLATION = "demo"
+CHANNELS = ROOT / "demo" / "channels.toml"
 TIMEOUT_SECONDS = 8  # of the function
 TIMING = {
     "FENCEPOST_SEND_TIMEOUT_SECONDS": "1.5",
@@ -35,6 +37,7 @@ class Stage:
     runtimes: list[Runtime]
     environment: Mapping[str, str]  # for the `fencepost` command
     lines: int  # in the file
+    slots: int  # of one run, all channels together
 
 
 @contextlib.contextmanager
@@ -54,7 +57,14 @@ def set_stage(
         ]
         screen.say(f"{runtimes} real Lambda runtimes, function timeout {TIMEOUT_SECONDS} s")
         yield Stage(
-            book=book, provider=provider, runtimes=started, environment=environment, lines=lines
+            book=book,
+            provider=provider,
+            runtimes=started,
+            environment=environment,
+            lines=lines,
+            slots=sum(
+                one["slots"] for one in tomllib.loads(CHANNELS.read_text())["channel"].values()
+            ),
         )
 
 
@@ -87,7 +97,7 @@ def _enqueue(
     lines = write_file(file, seed=seed, count=count, url=url)
     fencepost(environment, "migrate")
     fencepost(environment, "bind", INSTALLATION)
-    fencepost(environment, "channel", "apply", str(ROOT / "demo" / "channels.toml"))
+    fencepost(environment, "channel", "apply", str(CHANNELS))
     screen.say("fencepost migrate · bind demo · channel apply demo/channels.toml")
     fencepost(environment, "enqueue", str(file))
     screen.say(f"fencepost enqueue {file.name}: {lines:,} notifications")

@@ -31,6 +31,7 @@ class Evidence:
     kill: Accident
     stale: Accident
     lines_in_file: int
+    slots: int  # of one run, all channels together
 
 
 def table(evidence: Evidence) -> list[Line]:
@@ -52,32 +53,32 @@ def _what_happened(evidence: Evidence) -> list[Line]:
         ("retried", account.retried, "database"),
         ("in doubt by policy (held)", account.held, "database"),
         ("parked dead", account.dead, "database"),
-        ("taken over from a run that lost its lease", account.taken_over, "database"),
+        ("taken over from a lost lease", account.taken_over, "database"),
         ("late words refused", account.late_words, "database"),
         ("of those, kept as evidence of a send", account.late_evidence, "database"),
         ("runs; at one time", f"{account.runs}; {account.overlapping}", "database"),
         ("requests that arrived", count.arrivals, "provider"),
         ("requests without an answer", count.unanswered, "provider"),
-        ("arrivals after their effect, dropped", count.duplicate_arrivals, "provider"),
+        ("repeats the receiver dropped", count.duplicate_arrivals, "provider"),
     ]
     return [Line(label=label, value=str(value), source=by) for label, value, by in numbers]
 
 
 def _what_was_provoked(evidence: Evidence) -> list[Line]:
     kill, stale = evidence.kill, evidence.stale
-    killed = f"{len(kill.held)} held, {kill.in_flight} at the provider, {kill.fate.taken_over} taken over"
+    killed = f"{len(kill.held)} held, {kill.in_flight} at the provider"
     late = (
         f"{len(stale.held)} held, {stale.fate.taken_over} taken over, {stale.fate.late_words} late"
     )
     return [
         Line(
-            label="a run killed by its timeout in mid-send",
+            label="killed by its timeout in mid-send",
             value=killed if kill.happened else "did not happen",
             source="all",
-            kept=kill.happened and 0 < kill.fate.taken_over <= len(kill.held),
+            kept=kill.happened and 0 < len(kill.held) <= evidence.slots,
         ),
         Line(
-            label="a run frozen past its lease that spoke late",
+            label="frozen past its lease, then spoke late",
             value=late if stale.happened else "did not happen",
             source="all",
             kept=stale.happened and stale.fate.late_words > 0,
