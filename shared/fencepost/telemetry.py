@@ -109,11 +109,11 @@ def no_metrics(numbers: Numbers, run: str) -> None:
     """Outside Lambda nobody collects them; the summary has the counts."""
 
 
-def json_lines() -> Lines:
+def json_lines(service: str = SERVICE) -> Lines:
     """Powertools' structured lines on standard output."""
     from aws_lambda_powertools import Logger
 
-    logger = Logger(service=SERVICE, utc=True)
+    logger = Logger(service=service, utc=True)
 
     def say(line: Line) -> None:
         level = getattr(logger, line.level.value)

@@ -1,0 +1,110 @@
+"""A bad setting is refused with one sentence that names its variable; secrets are never shown."""
+
+from pathlib import Path
+
+import pytest
+
+from fencepost.core.budget import ImpossibleTiming, Timing
+from fencepost.settings import (
+    SecretMissing,
+    SettingsError,
+    read_database_url,
+    read_secret,
+    read_settings,
+)
+
+URL = "postgresql://worker:hunter2@db/app"
+ENOUGH = {"DATABASE_URL": URL, "FENCEPOST_INSTALLATION": "production"}
+
+
+def test_two_variables_are_enough() -> None:
+    settings = read_settings(ENOUGH)
+    assert (settings.database_url, settings.installation) == (URL, "production")
+    assert (settings.channels, settings.evidence_queue_url) == ((), None)
+    assert settings.timing == Timing()
+
+
+def test_every_variable_is_read() -> None:
+    settings = read_settings(
+        {
+            **ENOUGH,
+            "FENCEPOST_CHANNELS": " orders, alerts ,,orders",
+            "FENCEPOST_SEND_TIMEOUT_SECONDS": "3.5",
+            "FENCEPOST_SETTLE_RESERVE_SECONDS": "1",
+            "FENCEPOST_LEASE_SECONDS": "9",
+            "FENCEPOST_LINGER_SECONDS": "0",
+            "FENCEPOST_EVIDENCE_QUEUE_URL": "https://sqs/1/evidence",
+        }
+    )
+    assert settings.channels == ("orders", "alerts")
+    assert settings.evidence_queue_url == "https://sqs/1/evidence"
+    assert settings.timing == Timing(
+        send_timeout_seconds=3.5,
+        settle_reserve_seconds=1.0,
+        lease_seconds=9.0,
+        linger_seconds=0.0,
+    )
+
+
+@pytest.mark.parametrize("name", ENOUGH)
+@pytest.mark.parametrize("value", [None, "", "  "])
+def test_what_is_required_is_named(name: str, value: str | None) -> None:
+    given = {**ENOUGH, name: value or ""}
+    if value is None:
+        del given[name]
+    with pytest.raises(SettingsError, match=name):
+        read_settings(given)
+
+
+@pytest.mark.parametrize("value", ["20s", "abc", "1,5"])
+def test_a_duration_that_is_no_number_is_named(value: str) -> None:
+    with pytest.raises(SettingsError, match="FENCEPOST_LEASE_SECONDS is"):
+        read_settings({**ENOUGH, "FENCEPOST_LEASE_SECONDS": value})
+
+
+@pytest.mark.parametrize("value", ["0", "-5", "nan", "inf", "901"])
+def test_a_lease_that_cannot_be_is_refused_by_its_variable(value: str) -> None:
+    with pytest.raises(ImpossibleTiming, match="FENCEPOST_LEASE_SECONDS"):
+        read_settings({**ENOUGH, "FENCEPOST_LEASE_SECONDS": value})
+
+
+def test_two_settings_that_cannot_both_hold_are_both_named() -> None:
+    given = {**ENOUGH, "FENCEPOST_LEASE_SECONDS": "30", "FENCEPOST_SEND_TIMEOUT_SECONDS": "40"}
+    with pytest.raises(ImpossibleTiming) as refused:
+        read_settings(given)
+    assert "FENCEPOST_LEASE_SECONDS (30)" in str(refused.value)
+    assert "FENCEPOST_SEND_TIMEOUT_SECONDS (40)" in str(refused.value)
+
+
+def test_a_queue_that_is_no_url_is_refused() -> None:
+    with pytest.raises(SettingsError, match="FENCEPOST_EVIDENCE_QUEUE_URL"):
+        read_settings({**ENOUGH, "FENCEPOST_EVIDENCE_QUEUE_URL": "my-queue"})
+
+
+def test_settings_do_not_show_the_password() -> None:
+    assert "hunter2" not in repr(read_settings(ENOUGH))
+
+
+def test_the_database_alone_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", URL)
+    assert read_database_url() == URL
+
+
+def test_a_secret_is_found_in_a_variable_or_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("hunter2\n")
+    assert read_secret("env:HOOK", {"HOOK": " hunter2 "}) == "hunter2"
+    assert read_secret(f"file:{file}", {}) == "hunter2"
+
+
+@pytest.mark.parametrize(
+    "reference", ["env:HOOK", "env:EMPTY", "file:/nowhere/secret", "file:{binary}", "hunter2"]
+)
+def test_a_secret_that_is_not_there_is_named_by_its_reference(
+    reference: str, tmp_path: Path
+) -> None:
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SecretMissing) as missing:
+        read_secret(reference.format(binary=binary), {"EMPTY": " "})
+    assert "\n" not in str(missing.value)
