@@ -63,7 +63,7 @@ def transition(sent: Sent, outcome: Outcome) -> Transition:
         case Throttled():
             return _throttled(sent, outcome)
         case Rejected(reason=why) if why == OTHER_BYTES:
-            return _closed(sent, AttemptOutcome.HELD, Kind.UNCERTAIN, reason.OTHER_BYTES, why)
+            return _other_bytes(sent, why)
         case Rejected(reason=why):
             return _closed(sent, AttemptOutcome.REJECTED, Kind.DEAD, reason.REJECTED, why)
         case Unregistered(reason=why):
@@ -116,6 +116,13 @@ def _refunded(sent: Sent, retry_after: float | None, code: str, why: str) -> Tra
         return _open(sent, AttemptOutcome.NOT_SENT, delay, code, why)
     kind = Kind.UNCERTAIN if sent.claimed.doubt else Kind.DEAD
     return _closed(sent, AttemptOutcome.NOT_SENT, kind, reason.TOO_OLD, why)
+
+
+def _other_bytes(sent: Sent, why: str) -> Transition:
+    """G7: refused before it left. In doubt it is held; otherwise it is known not to be delivered: dead."""
+    if sent.claimed.doubt:
+        return _closed(sent, AttemptOutcome.HELD, Kind.UNCERTAIN, reason.OTHER_BYTES, why)
+    return _closed(sent, AttemptOutcome.NOT_SENT, Kind.DEAD, reason.OTHER_BYTES, why)
 
 
 def _uncertain(sent: Sent, outcome: Uncertain) -> Transition:
