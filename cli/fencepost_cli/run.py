@@ -3,7 +3,8 @@
 import sys
 from collections.abc import Callable
 from functools import partial
-from math import inf
+from math import inf, isinf
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
     from fencepost.worker import Worker
     from fencepost_cli.stopping import Stopping
 
-RUN_SECONDS_MAX = 300.0  # one run; it ends earlier when nothing is due any more
-Once = Annotated[
-    bool, typer.Option("--once", help="One run over what is due, then end (the default).")
-]
+CLAIMING_SECONDS = (
+    10.0  # one run claims so long, then sends to an end: a signal waits for no more than that
+)
+Once = Annotated[bool, typer.Option("--once", help="Until nothing is due any more (the default).")]
 Every = Annotated[
-    str | None, typer.Option("--every", metavar="DURATION", help="A run every 60s, until stopped.")
+    str | None,
+    typer.Option("--every", metavar="DURATION", help="Look again every 60s, until stopped."),
 ]
 For = Annotated[
     str | None, typer.Option("--for", metavar="DURATION", help="End after this time at the latest.")
@@ -61,65 +63,63 @@ def run(
         raise typer.BadParameter("say --once or --every, not both")
     period, limit = seconds(every, "--every"), seconds(for_, "--for")
     settings = _settings(database_url, installation, channel)
+    needed = settings.timing.send_and_settle_seconds
+    if limit is not None and limit <= needed:
+        raise typer.BadParameter(
+            f"--for must be longer than one send and its settling ({needed:g} s)"
+        )
 
     from fencepost.bootstrap import make_worker
     from fencepost.core.line import Level
     from fencepost.telemetry import plain_lines
     from fencepost_cli.stopping import Stopping
 
-    lines = plain_lines(lambda text: print_trouble(text), Level.DEBUG if verbose else Level.WARNING)
+    lines = plain_lines(print_trouble, Level.DEBUG if verbose else Level.WARNING)
     with Stopping() as stopping:
-        make = partial(make_worker, settings, lines=lines, clock=stopping.clock)
-        Rounds(make, stopping, settings, json=json).go(period, limit)
+        make = partial(make_worker, settings, lines=lines)
+        Rounds(make, stopping, needed=needed, json=json).go(period, limit)
 
 
 class Rounds:
-    """One run after the other."""
+    """One run after the other. `needed`: seconds for one send and its settling."""
 
     def __init__(
-        self,
-        make: Callable[[], "Worker"],
-        stopping: "Stopping",
-        settings: "Settings",
-        *,
-        json: bool,
+        self, make: Callable[[], "Worker"], stopping: "Stopping", *, needed: float, json: bool
     ) -> None:
         self._make = make
         self._worker: Worker | None = None
         self._stopping = stopping
-        self._timing = settings.timing
+        self._needed = needed
         self._json = json
 
     def go(self, period: float | None, limit: float | None) -> None:
-        """No period: one run. A run that ended with more to do is followed by the next at once."""
-        end = inf if limit is None else self._stopping.clock() + limit
+        """A run that left something due is followed by the next at once; else after the period, if there is one."""
+        end = inf if limit is None else monotonic() + limit
         try:
             while True:
-                began = self._stopping.clock()
-                more = self._one(
-                    max(0.0, min(RUN_SECONDS_MAX, end - began)), insist=period is not None
-                )
-                if period is None or not self._goes_on(began if more else began + period, end):
+                began = monotonic()
+                most = self._needed + CLAIMING_SECONDS
+                more = self._one(min(most, end - began), insist=period is not None)
+                next_at = monotonic() if more else inf if period is None else began + period
+                if not self._goes_on(next_at, end):
                     return
         finally:
             if self._worker is not None:
                 self._worker.close()
 
     def _goes_on(self, next_at: float, end: float) -> bool:
-        """Waits for the next run. False where none follows: it is time to end, or somebody asked for it."""
-        if next_at >= end:
+        """Waits for the next run. False where none follows: there is no time for it, or somebody asked to stop."""
+        if isinf(next_at) or next_at + self._needed >= end:
             return False
-        self._stopping.wait(next_at - self._stopping.clock())
-        return not self._stopping.asked and self._stopping.clock() < end
+        if not self._stopping.asked():
+            self._stopping.wait(next_at - monotonic())
+        return not self._stopping.asked()
 
     def _one(self, remaining: float, *, insist: bool) -> bool:
         """Whether it left something that was due. With `insist` a database that is away is waited for."""
         from fencepost.core.exchange import Failure
         from fencepost.ports import StoreFailed
 
-        self._stopping.run_begins(
-            stop_claiming_in_seconds=remaining - self._timing.send_and_settle_seconds
-        )
         try:
             summary = self._ready().deliver(
                 remaining_seconds=remaining, correlation="fencepost run"
