@@ -24,6 +24,11 @@ def test_two_variables_are_enough() -> None:
     assert settings.timing == Timing()
 
 
+def test_what_is_said_outranks_the_environment() -> None:
+    settings = read_settings(ENOUGH, over={"FENCEPOST_INSTALLATION": "staging"})
+    assert (settings.database_url, settings.installation) == (URL, "staging")
+
+
 def test_every_variable_is_read() -> None:
     settings = read_settings(
         {

@@ -1,0 +1,83 @@
+"""Evidence messages reach SQS, and a queue that does not answer costs no more than the time there is."""
+
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from fencepost.senders.evidence_queue import EvidenceQueue
+
+
+@pytest.fixture(autouse=True)
+def account(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+@pytest.fixture
+def sqs() -> Iterator[Any]:
+    with mock_aws():
+        yield boto3.client("sqs")
+
+
+def bodies_in(sqs: Any, url: str) -> list[str]:
+    found: list[str] = []
+    while messages := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):
+        found += [message["Body"] for message in messages]
+    return found
+
+
+def test_every_message_arrives_once_whatever_their_number(sqs: Any) -> None:
+    url = sqs.create_queue(QueueName="evidence")["QueueUrl"]
+    bodies = [f'{{"number":{number}}}' for number in range(23)]
+    assert EvidenceQueue(url).send(bodies, within_seconds=2.0) == 23
+    assert sorted(bodies_in(sqs, url)) == sorted(bodies)
+
+
+def test_a_queue_that_is_not_there_takes_nothing_and_raises_nothing(sqs: Any) -> None:
+    url = sqs.create_queue(QueueName="evidence")["QueueUrl"]
+    sqs.delete_queue(QueueUrl=url)
+    assert EvidenceQueue(url).send(["{}"], within_seconds=2.0) == 0
+
+
+def test_a_message_the_queue_refuses_is_said_once_more_alone() -> None:
+    client = RefusingClient(refusals=1)
+    assert EvidenceQueue("url")._taken(client, ["a", "b", "c"]) == 3
+    assert client.calls == [["a", "b", "c"], ["b"]]
+
+
+def test_a_message_the_queue_refuses_twice_is_not_counted_as_taken() -> None:
+    client = RefusingClient(refusals=2)
+    assert EvidenceQueue("url")._taken(client, ["a", "b", "c"]) == 2
+
+
+def test_a_queue_that_does_not_answer_is_given_up_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
+        monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", url)
+        boto3.client("sqs")  # its import and its data files are not what is timed here
+        began = time.monotonic()
+        assert EvidenceQueue(f"{url}/1/evidence").send(["{}"], within_seconds=1.2) == 0
+        assert time.monotonic() - began < 1.2, "one try, within the time there was"
+
+
+class RefusingClient:
+    """Refuses the entry `b` a number of times."""
+
+    def __init__(self, refusals: int) -> None:
+        self.refusals = refusals
+        self.calls: list[list[str]] = []
+
+    def send_message_batch(self, *, QueueUrl: str, Entries: list[dict[str, str]]) -> Any:
+        self.calls.append([entry["MessageBody"] for entry in Entries])
+        failed = [entry for entry in Entries if entry["MessageBody"] == "b" and self.refusals]
+        self.refusals -= bool(failed)
+        return {"Failed": [{"Id": entry["Id"]} for entry in failed]}
