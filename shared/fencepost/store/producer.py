@@ -99,7 +99,9 @@ def _enqueue(
 
 @cache
 def _statement() -> str:
-    return STATEMENT.read_text()
+    """Without its comment: it travels with every call."""
+    lines = STATEMENT.read_text().splitlines()
+    return "\n".join(line for line in lines if not line.startswith("--"))
 
 
 def _ask(connection: Any, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
