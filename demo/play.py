@@ -19,6 +19,17 @@ def play(stage: Stage, screen: Screen) -> Evidence:
     kill = Accident("killed by its timeout", thawed=False)
     stale = Accident("frozen past its lease", thawed=True)
     schedule = Schedule(stage.runtimes, lambda ended: _tell(screen, ended))
+    try:
+        _until_over(stage, screen, schedule, kill, stale)
+    except BaseException:
+        schedule.report = lambda _: None  # what is stopped now has no news
+        raise
+    return _counted(stage, kill, stale)
+
+
+def _until_over(
+    stage: Stage, screen: Screen, schedule: Schedule, kill: Accident, stale: Accident
+) -> None:
     end = time.monotonic() + PATIENCE_SECONDS
     next_tick = time.monotonic()
     while time.monotonic() < end and not _over(stage, kill, stale):
@@ -29,7 +40,6 @@ def play(stage: Stage, screen: Screen) -> Evidence:
         screen.progress(stage.book.progress(), stage.lines, _states(schedule))
         time.sleep(LOOK_SECONDS)
     schedule.join(TIMEOUT_SECONDS + 2)
-    return _counted(stage, kill, stale)
 
 
 def _over(stage: Stage, kill: Accident, stale: Accident) -> bool:

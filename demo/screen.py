@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
+from rich import box
 from rich.console import Console
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -81,11 +82,11 @@ def counted(progress: Progress, total: int) -> str:
 
 def show_table(lines: Sequence[Line]) -> None:
     """The final table; who says so stands beside each number."""
-    table = Table(title="What happened", title_justify="left")
+    table = Table(title="What happened", title_justify="left", box=box.SIMPLE)
     table.add_column("")
     table.add_column("", justify="right")
-    table.add_column("according to", style="dim")
+    table.add_column("says", style="dim")
     table.add_column("")
     for line in lines:
         table.add_row(line.label, line.value, line.source, MARKS[line.kept])
-    Console(width=None if sys.stdout.isatty() else 110).print(table)
+    Console(width=None if sys.stdout.isatty() else 80).print(table)

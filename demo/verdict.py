@@ -55,7 +55,7 @@ def _what_happened(evidence: Evidence) -> list[Line]:
         ("parked dead", account.dead, "database"),
         ("taken over from a lost lease", account.taken_over, "database"),
         ("late words refused", account.late_words, "database"),
-        ("of those, kept as evidence of a send", account.late_evidence, "database"),
+        ("  of those, kept as evidence", account.late_evidence, "database"),
         ("runs; at one time", f"{account.runs}; {account.overlapping}", "database"),
         ("requests that arrived", count.arrivals, "provider"),
         ("requests without an answer", count.unanswered, "provider"),
@@ -67,9 +67,7 @@ def _what_happened(evidence: Evidence) -> list[Line]:
 def _what_was_provoked(evidence: Evidence) -> list[Line]:
     kill, stale = evidence.kill, evidence.stale
     killed = f"{len(kill.held)} held, {kill.in_flight} at the provider"
-    late = (
-        f"{len(stale.held)} held, {stale.fate.taken_over} taken over, {stale.fate.late_words} late"
-    )
+    late = f"{len(stale.held)} held, {stale.fate.taken_over} taken, {stale.fate.late_words} late"
     return [
         Line(
             label="killed by its timeout in mid-send",
@@ -78,7 +76,7 @@ def _what_was_provoked(evidence: Evidence) -> list[Line]:
             kept=kill.happened and 0 < len(kill.held) <= evidence.slots,
         ),
         Line(
-            label="frozen past its lease, then spoke late",
+            label="frozen past its lease, spoke late",
             value=late if stale.happened else "did not happen",
             source="all",
             kept=stale.happened and stale.fate.late_words > 0,
@@ -95,10 +93,10 @@ def _what_was_kept(evidence: Evidence) -> list[Line]:
     zeros = [
         ("duplicate effects after dedupe", count.duplicate_effects, "provider"),
         ("held ones sent twice", count.plain_sent_again, "provider"),
-        ("notifications under a second key", count.changed_keys, "provider"),
-        ("keys with other bytes", count.changed_bodies, "provider"),
+        ("sent under a second key", count.changed_keys, "provider"),
+        ("sent with other bytes", count.changed_bodies, "provider"),
         ("signatures refused", count.refused_signatures, "provider"),
-        ("called delivered without an effect", len(unfounded), "both"),
+        ("delivered, and had no effect", len(unfounded), "both"),
         ("still leased", account.leased, "database"),
         ("still open", account.open, "database"),
     ]

@@ -59,6 +59,7 @@ class LocalPostgres:
         self.data = folder / "data"
         self.settings = {**DEFAULTS, **settings}
         self.process: subprocess.Popen[bytes] | None = None
+        self._watch: subprocess.Popen[bytes] | None = None
         self.port = _free_port()
 
     @property
@@ -83,6 +84,7 @@ class LocalPostgres:
                 group=self._user,
                 extra_groups=None if self._user is None else [],
             )
+        self._watch = _watch(self.process.pid)
         self._await_ready()
         return self.url
 
@@ -91,6 +93,10 @@ class LocalPostgres:
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(sig)
             self.process.wait(20)
+        if self._watch is not None:
+            self._watch.kill()
+            self._watch.communicate()
+            self._watch = None
 
     def _initialise(self) -> None:
         self.data.mkdir(parents=True, exist_ok=True)
@@ -106,16 +112,24 @@ class LocalPostgres:
             "trust",
         ]
         options = ["-E", "UTF8", "--no-sync", "--no-instructions", "--locale=C"]
-        done = subprocess.run(
+        started = subprocess.Popen(
             [*command, *options],
-            capture_output=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             cwd="/",
+            start_new_session=True,
             user=self._user,
             group=self._user,
             extra_groups=None if self._user is None else [],
         )
-        if done.returncode:
-            raise RuntimeError(f"initdb failed: {done.stderr.decode(errors='replace').strip()}")
+        try:
+            _, said = started.communicate()
+        except BaseException:  # Ctrl-C: its own children would go on writing
+            os.killpg(started.pid, signal.SIGKILL)
+            started.communicate()
+            raise
+        if started.returncode:
+            raise RuntimeError(f"initdb failed: {said.decode(errors='replace').strip()}")
 
     def _await_ready(self) -> None:
         assert self.process is not None
@@ -143,6 +157,12 @@ def local_postgres(
             yield server
         finally:
             server.stop()
+
+
+def _watch(pid: int) -> subprocess.Popen[bytes]:
+    """Stops the server when we are gone, however we went: our end of the pipe closes with us."""
+    command = ["/bin/sh", "-c", f"read -r _; kill -INT {pid}"]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
 
 def _free_port() -> int:
