@@ -35,6 +35,7 @@ class Asked:
     stream: int
     headers: dict[str, str]
     body: bytes
+    connection: int
 
 
 class Peer(Protocol):
@@ -94,7 +95,7 @@ class H1Peer:
         lines = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         headers = dict(line.lower().split(": ", 1) for line in lines[1:] if line)
         headers[":method"], headers[":path"], _ = lines[0].split(" ")
-        return Asked(0, headers, b"")
+        return Asked(0, headers, b"", self.number)
 
     async def request(self) -> Asked:
         asked = await self.opened()
@@ -168,7 +169,7 @@ class H2Peer:
         match event:
             case RequestReceived():
                 headers = {str(name): str(value) for name, value in event.headers or ()}
-                asked = Asked(event.stream_id or 0, headers, b"")
+                asked = Asked(event.stream_id or 0, headers, b"", self.number)
                 self._open[asked.stream] = asked
                 self._begun.put_nowait(asked)
             case DataReceived():

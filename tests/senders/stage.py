@@ -137,7 +137,7 @@ async def stage() -> AsyncIterator[Stage]:
         for server in opened.servers:
             await server.close()
     await until(lambda: open_files() <= sockets_before, "every socket is closed")
-    await until(lambda: asyncio.all_tasks() <= tasks_before, "every task has ended")
+    await until(lambda: asyncio.all_tasks() <= tasks_before, f"ended: {asyncio.all_tasks()}")
 
 
 def open_files() -> int:

@@ -24,7 +24,7 @@ class Site:
     origin: Origin
     wires: set[Wire] = field(default_factory=set)
     free: list[Wire] = field(default_factory=list)  # with room; the last used is the last
-    waiting: deque[Turn] = field(default_factory=deque)
+    waiting: deque[Turn] = field(default_factory=deque)  # not yet called
     dialling: int = 0
     room: float = math.inf  # of the connection dialled last; unknown before the first
 
@@ -67,6 +67,7 @@ class Pool:
             wire = self._free(site)
             if wire is not None:
                 return wire
+            self._sites[origin] = site  # forgotten, if all it had was too old
             if site.needs_dial and self._may_open():
                 return await self._dialled(site)
             await self._turn(site)
@@ -97,8 +98,7 @@ class Pool:
         """Drop every connection and wait until nothing of them is left."""
         self._closed = True
         for site in tuple(self._sites.values()):
-            for turn in site.waiting:
-                _look_again(turn)
+            self._call_all(site, None)
             for wire in tuple(site.wires):
                 self._discard(site, wire)
         while self._closing:
@@ -156,6 +156,7 @@ class Pool:
         except BaseException:
             site.dialling -= 1
             self._wake(site)  # whoever waited for this dial dials now
+            self._forget(site)
             raise
         site.dialling -= 1
         return self._admitted(site, wire)
@@ -168,8 +169,7 @@ class Pool:
         wire.in_flight = 1
         site.room = wire.room
         site.free.append(wire)
-        for turn in site.waiting:
-            _look_again(turn)
+        self._call_all(site, None)
         return wire
 
     def _unreachable(self, site: Site, failure: Unsent) -> None:
@@ -177,9 +177,7 @@ class Pool:
         if site.wires or site.dialling:
             self._wake(site)
             return
-        for turn in site.waiting:
-            if not turn.done():
-                turn.set_result(failure)
+        self._call_all(site, failure)
         self._forget(site)
 
     # --- waiting ---
@@ -191,13 +189,13 @@ class Pool:
         try:
             failure = await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self._wake(site)  # its turn is somebody else's now
+            if turn in site.waiting:
+                site.waiting.remove(turn)
+                self._waiting -= 1
+                self._forget(site)
+            else:
+                self._wake(site)  # it was called already: its turn is somebody else's
             raise
-        finally:
-            site.waiting.remove(turn)
-            self._waiting -= 1
-            self._forget(site)
         if failure is not None:
             raise Unsent(failure.trouble, failure.detail)
 
@@ -206,10 +204,19 @@ class Pool:
         if not self._waiting:
             return
         for site in (first, *self._sites.values()):
-            for turn in site.waiting:
-                if not turn.done():
-                    _look_again(turn)
-                    return
+            if site.waiting:
+                self._call(site, None)
+                return
+
+    def _call(self, site: Site, failure: Unsent | None) -> None:
+        self._waiting -= 1
+        turn = site.waiting.popleft()
+        if not turn.done():  # else it is being cancelled this very moment
+            turn.set_result(failure)
+
+    def _call_all(self, site: Site, failure: Unsent | None) -> None:
+        while site.waiting:
+            self._call(site, failure)
 
     # --- letting go ---
 
@@ -232,8 +239,3 @@ class Pool:
     def _forget(self, site: Site) -> None:
         if site.deserted and self._sites.get(site.origin) is site:
             del self._sites[site.origin]
-
-
-def _look_again(turn: Turn) -> None:
-    if not turn.done():
-        turn.set_result(None)
