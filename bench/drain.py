@@ -15,6 +15,7 @@ import psycopg
 from bench.member import await_end, await_word, tell
 from bench.server import INSTALLATION, VERSION
 from bench.statement import statement
+from fencepost.core.channel import Channel
 from fencepost.core.exchange import NO_FACTS, Exchange, Facts, RunStart, Want, Word
 from fencepost.core.notification import AttemptOutcome, ChannelId, Claimed, Kind, RunId
 from fencepost.core.reply import Phase
@@ -38,7 +39,7 @@ class FencepostDrain:
         self.words: tuple[Word, ...] = ()
         self.channel = ChannelId(0)
 
-    async def begin(self) -> None:
+    async def begin(self) -> tuple[Channel, ...]:
         start = RunStart(
             run=self.run,
             installation=INSTALLATION,
@@ -46,7 +47,9 @@ class FencepostDrain:
             invocation="bench",
             deadline_in_seconds=3600,
         )
-        self.channel = (await self.store.start_run(start)).channels[0].id
+        channels = (await self.store.start_run(start)).channels
+        self.channel = channels[0].id
+        return channels
 
     async def turn(self) -> int:
         self.seq += 1

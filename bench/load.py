@@ -1,5 +1,7 @@
 """Rows to work on, put there the way producers do: some hundred a call."""
 
+from collections.abc import Callable
+
 import psycopg
 
 from bench.statement import statement
@@ -7,15 +9,19 @@ from bench.statement import statement
 ROWS_A_CALL = 500
 
 
+def anywhere(number: int) -> str:
+    """A recipient of the usual length, for those who send nothing."""
+    return f"https://hooks.example.com/customers/{number:08d}"
+
+
 def load_fencepost(
-    connection: psycopg.Connection, rows: int, *, port: int = 1, path: str = "/", first: int = 1
+    connection: psycopg.Connection, rows: int, recipient: Callable[[int], str] = anywhere
 ) -> None:
-    for start in range(first, first + rows, ROWS_A_CALL):
-        last = min(start + ROWS_A_CALL, first + rows) - 1
-        connection.execute(
-            statement("fencepost_enqueue"),
-            {"first": start, "last": last, "port": port, "path": path},
-        )
+    for start in range(1, rows + 1, ROWS_A_CALL):
+        numbers = range(start, min(start + ROWS_A_CALL, rows + 1))
+        recipients = [recipient(number) for number in numbers]
+        said = {"first": start, "recipients": recipients}
+        connection.execute(statement("fencepost_enqueue"), said)
 
 
 def load_plain(connection: psycopg.Connection, rows: int) -> None:

@@ -13,5 +13,5 @@ class Plan:
     servers: Sequence[str] = ("15", "18")
     deep: bool = False  # the slow cases too
 
-    def rows(self, at_full_scale: int) -> int:
-        return max(500, int(at_full_scale * self.scale))
+    def rows(self, at_full_scale: int, at_least: int = 500) -> int:
+        return max(min(at_full_scale, at_least), int(at_full_scale * self.scale))

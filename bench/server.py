@@ -65,9 +65,7 @@ class Server:
             yield make_conninfo(self.local.url, dbname=name)
         finally:
             with psycopg.connect(self.local.url, autocommit=True) as admin:
-                admin.execute(
-                    sql.SQL("drop database {} with (force)").format(sql.Identifier(name))
-                )
+                admin.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
 
 
 def available() -> dict[str, Path]:

@@ -20,11 +20,17 @@ class Table:
         ]
         rule = ["-" * width for width in widths]
         lines = [_line(row, widths) for row in (self.columns, rule, *self.rows)]
-        return "\n".join([f"### {self.title}", "", *lines, "", *(f"* {note}" for note in self.notes)])
+        return "\n".join(
+            [f"### {self.title}", "", *lines, "", *(f"* {note}" for note in self.notes)]
+        )
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return "| " + " | ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)) + " |"
+    return (
+        "| "
+        + " | ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        + " |"
+    )
 
 
 def number(value: float) -> str:
