@@ -60,7 +60,7 @@ class Conversation:
         """No answer: what was said, and from now on what the failure allows."""
         exchange = self._over()
         self.failures += 1
-        self.retry_at = now + _wait_seconds(self.failures, roll)
+        self.retry_at = now + _wait_seconds(failure, self.failures, roll)
         self.mood = _mood(failure)
         if failure is Failure.UNKNOWN and exchange.claim:
             self.claim_unheard = True
@@ -86,7 +86,10 @@ def _mood(failure: Failure) -> Mood:
             return Mood.REFUSED
 
 
-def _wait_seconds(failures: int, roll: float) -> float:
-    """Between half and all of the doubled wait: two runs that met in a deadlock must not meet again."""
-    doubled = FIRST_WAIT_SECONDS * 2.0 ** min(failures - 1, DOUBLINGS_MAX)
-    return min(doubled, LONGEST_WAIT_SECONDS) * (0.5 + 0.5 * roll)
+def _wait_seconds(failure: Failure, failures: int, roll: float) -> float:
+    """Between half and all of the doubled wait: two runs that met in a deadlock must not meet again.
+
+    A data error is followed by something else: no doubling while the bad row is looked for.
+    """
+    doublings = 0 if failure is Failure.DATA else min(failures - 1, DOUBLINGS_MAX)
+    return min(FIRST_WAIT_SECONDS * 2.0**doublings, LONGEST_WAIT_SECONDS) * (0.5 + 0.5 * roll)

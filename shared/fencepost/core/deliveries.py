@@ -13,7 +13,7 @@ from fencepost.core.fact import GatePaused
 from fencepost.core.gate import Gate
 from fencepost.core.gates import Gates
 from fencepost.core.inflight import IN_THE_AIR, Flight, Inflight, Stage
-from fencepost.core.notification import AttemptOutcome, Claimed, Held, Kind
+from fencepost.core.notification import AttemptOutcome, ChannelId, Claimed, Held, Kind
 from fencepost.core.outcome import NotSent, Outcome
 from fencepost.core.step import Ask, Asked, Cancel, Command, Replied, Report, Send
 from fencepost.core.transition import Sent, transition
@@ -35,6 +35,10 @@ class Deliveries:
     roll: Callable[[], float]
     out: list[Command]
     lonely_given_back: int = 0  # rows that must be alone, given back since one last began to wait
+
+    def occupied(self, channel: ChannelId) -> int:
+        """Slots of a channel in use."""
+        return self.inflight.occupied(channel) + self.words.still_held(channel)
 
     # --- rows come in
 

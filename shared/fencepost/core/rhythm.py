@@ -54,7 +54,7 @@ class Rhythm:
             yield self.talk.retry_at
         if self.noticed_at is not None:
             yield self.noticed_at + self.budget.timing.linger_seconds
-        occupied = self.deliveries.inflight.occupied
+        occupied = self.deliveries.occupied
         for at in (
             self.gates.next_opening(now, self.budget.stop_claiming, occupied),
             self.gates.next_word_at(),
@@ -81,7 +81,7 @@ class Rhythm:
             return True
         if self.talk.mood is Mood.AWAY:
             return True  # an empty exchange finds out whether it is back
-        hungry = self.gates.hungry(now, self.deliveries.inflight.occupied)
+        hungry = self.gates.hungry(now, self.deliveries.occupied)
         return hungry and self._claiming(now)
 
     def _claiming(self, now: float) -> bool:
@@ -106,7 +106,7 @@ class Rhythm:
         if not self._claiming(now):
             return ()
         giving_back = {said.channel for said in sayings if said.gives_back_at_once}
-        return self.gates.wants(now, self.deliveries.inflight.occupied, giving_back)
+        return self.gates.wants(now, self.deliveries.occupied, giving_back)
 
     def _portion(self, portion: Portion, now: float) -> Exchange:
         settle = _words(self.deliveries.words.those(portion.helds))

@@ -99,6 +99,10 @@ class Words:
         if said := self._words.pop(held, None):
             self._given_up.append(said)
 
+    def still_held(self, channel: ChannelId) -> int:
+        """Rows given up on: nobody works on them, but their leases are still this run's."""
+        return sum(said.channel == channel for said in self._given_up)
+
     def unsaid(self) -> tuple[Unsaid, ...]:
         """Knowledge of sends that no database has confirmed."""
         left = (*self._given_up, *self._words.values())
