@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 @contextmanager
 def operator(database_url: str | None) -> "Iterator[Operator]":
     """A connected operator. Imported here: the driver takes longer to load than all of `--help`."""
+    url = required(database_url)
     from fencepost.store.operator import Operator
 
-    with Operator(required(database_url), who=_who()) as opened:
+    with Operator(url, who=_who()) as opened:
         yield opened
 
 

@@ -1,18 +1,24 @@
 """The bench around a real PostgreSQL: its clock is `fencepost.now_()`, replaced in the test's own database."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+import contextlib
+import itertools
+import os
+from collections.abc import Coroutine, Iterator, Sequence
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import make_conninfo
 from psycopg.types.json import Jsonb
 
 from fencepost.core.notification import AttemptOutcome, Kind, NotificationId, OnUncertain
+from fencepost.ports import Store
 from fencepost.store.postgres import PostgresStore
 from tests.store.bench import Said, Standing, Written
 
 T = TypeVar("T")
+NUMBERS = itertools.count()
 
 CLOCK = """
 create schema bench;
@@ -50,14 +56,34 @@ SAY = """select fencepost.evidence(%(source)s, array[%(id)s]::bigint[], array[%(
                                    array[%(outcome)s]::fencepost.outcome[], array[null]::text[], array[null]::text[])"""
 
 
+@contextlib.contextmanager
+def new_database(server_url: str, template: str) -> Iterator[str]:
+    """A copy of the template with a bench's name; dropped afterwards."""
+    name = f"fencepost_bench_{os.getpid()}_{next(NUMBERS)}"
+    with psycopg.connect(server_url, autocommit=True) as admin:
+        create = sql.SQL("create database {} template {}")
+        admin.execute(create.format(sql.Identifier(name), sql.Identifier(template)))
+        yield make_conninfo(server_url, dbname=name)
+        admin.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+
+
 class PostgresBench:
     def __init__(self, url: str) -> None:
         self.url = url
         self.admin = psycopg.connect(url, autocommit=True)
         self.admin.execute(CLOCK)
-        self.admin.execute(CHANNELS)
+        self.reset()
         self.runner = asyncio.Runner()
-        self.store = PostgresStore(url)
+        self.store: Store = PostgresStore(url)
+
+    def reset(self) -> None:
+        """An empty database for the next test; the store keeps its connection and its cached plans."""
+        tables = "select string_agg('fencepost.' || tablename, ', ') from pg_tables where schemaname = 'fencepost'"
+        tables += " and tablename not like 'migration%'"
+        ((names,),) = self.rows(tables)
+        self.admin.execute(f"truncate {names} restart identity".encode())
+        self.admin.execute("update bench.clock set now = '2030-01-01 00:00:00+00'")
+        self.admin.execute(CHANNELS)
 
     def close(self) -> None:
         self.wait(self.store.close())
