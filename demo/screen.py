@@ -82,8 +82,10 @@ def counted(progress: Progress, total: int) -> str:
 
 def show_table(lines: Sequence[Line]) -> None:
     """The final table; who says so stands beside each number."""
-    table = Table(title="What happened", title_justify="left", box=box.SIMPLE)
-    table.add_column("")
+    table = Table(
+        title="What happened", title_justify="left", box=box.SIMPLE, padding=(0, 1), pad_edge=False
+    )
+    table.add_column("", no_wrap=True)
     table.add_column("", justify="right")
     table.add_column("says", style="dim")
     table.add_column("")
