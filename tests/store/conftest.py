@@ -4,11 +4,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.store.postgres_bench import PostgresBench
+from tests.store.postgres_bench import PostgresBench, new_database
+
+
+@pytest.fixture(scope="module")
+def module_bench(server_url: str, template: str) -> Iterator[PostgresBench]:
+    with new_database(server_url, template) as url:
+        opened = PostgresBench(url)
+        yield opened
+        opened.close()
 
 
 @pytest.fixture
-def bench(database_url: str) -> Iterator[PostgresBench]:
-    opened = PostgresBench(database_url)
-    yield opened
-    opened.close()
+def bench(module_bench: PostgresBench) -> PostgresBench:
+    """One database for a module, emptied for each test: the store meets it with the plans of the test before."""
+    module_bench.reset()
+    return module_bench

@@ -7,13 +7,14 @@
 --     with a plan that was made while the table was empty;
 --   run is a column of the unnested words: as a plain filter it makes the planner expect one row and join in squares;
 --   least() ignores nulls: what may be missing (tokens of a busy channel) is made 0 first;
+--   a step is plpgsql, not sql: a function in plain SQL that cannot be inlined is planned at every call;
 --   infinity is never subtracted from: date_part() first, then minus.
 
--- Tokens in a channel's bucket now. A bucket that was never filled starts full.
+-- Tokens in a channel's bucket now. A bucket that was never filled starts full; one without a size holds a second's worth. (One expression: it is inlined.)
 create function fencepost.tokens_(c fencepost.channel, p_now timestamptz) returns float8 language sql immutable as $$
-  select case when c.filled_at = '-infinity' then b.size
-              else least(b.size, c.tokens + c.rate * greatest(0, date_part('epoch', p_now) - date_part('epoch', c.filled_at))) end
-    from (select coalesce(c.burst, greatest(c.rate, 1))) as b(size) $$;
+  select case when c.filled_at = '-infinity' then coalesce(c.burst, greatest(c.rate, 1))
+              else least(coalesce(c.burst, greatest(c.rate, 1)),
+                         c.tokens + c.rate * greatest(0, date_part('epoch', p_now) - date_part('epoch', c.filled_at))) end $$;
 
 -- What each wanted channel allows: nothing while paused, whole tokens where there is a rate. A channel whose tokens another run is taking
 -- is busy: nothing now, ask again.
@@ -33,21 +34,25 @@ begin
 end $f$;
 
 -- Where to start looking: three instants (one a priority) for each wanted channel. Without a hint: the beginning.
-create function fencepost.starts_(p_hints fencepost.hint[], c_channels smallint[], c_hinted boolean[]) returns timestamptz[] language sql as $f$
-  select array_agg(coalesce(h.due_at, '-infinity') order by w.ord, p.priority)
+create function fencepost.starts_(p_hints fencepost.hint[], c_channels smallint[], c_hinted boolean[]) returns timestamptz[] language plpgsql as $f$
+begin
+  return (select array_agg(coalesce(h.due_at, '-infinity') order by w.ord, p.priority)
     from unnest(c_channels, c_hinted) with ordinality as w(channel, hinted, ord)
     cross join unnest('{0,1,2}'::smallint[]) as p(priority)
-    left join lateral (select h.due_at from unnest(p_hints) as h where w.hinted and h.channel = w.channel and h.priority = p.priority limit 1) h on true $f$;
+    left join lateral (select h.due_at from unnest(p_hints) as h where w.hinted and h.channel = w.channel and h.priority = p.priority limit 1) h on true);
+end $f$;
 
 -- The hints for the next claim. A channel that gave less than it was asked for has none: the next look is from the beginning, and finds
 -- expired leases and late commits.
-create function fencepost.hints_(p_old fencepost.hint[], p_new fencepost.hint[], p_full smallint[], c_channels smallint[]) returns fencepost.hint[] language sql as $f$
-  select coalesce(array_agg(row(h.channel, h.priority, h.due_at)::fencepost.hint), '{}')
+create function fencepost.hints_(p_old fencepost.hint[], p_new fencepost.hint[], p_full smallint[], c_channels smallint[]) returns fencepost.hint[] language plpgsql as $f$
+begin
+  return (select coalesce(array_agg(row(h.channel, h.priority, h.due_at)::fencepost.hint), '{}')
     from (select n.* from unnest(p_new) as n where n.channel = any(p_full)
           union all
           select o.* from unnest(p_old) as o
            where (o.channel = any(p_full) or o.channel <> all(c_channels))
-             and (select 1 from unnest(p_new) as n where n.channel = o.channel and n.priority = o.priority limit 1) is null) h $f$;
+             and (select 1 from unnest(p_new) as n where n.channel = o.channel and n.priority = o.priority limit 1) is null) h);
+end $f$;
 
 -- Claim. c is what a row said before (whose lease ran out), u what it says now; a row that changed under c is not in u, so whatever is
 -- told of a takeover reads both. A takeover is the old holder's uncertain attempt, written in the same statement.
@@ -86,7 +91,6 @@ begin
 end $f$;
 
 -- Whether a claim would find something now: its own predicate, gates included. No names: all channels. Reads only.
--- (plpgsql: a function in plain SQL would be planned at every call.)
 create function fencepost.has_work(p_channels text[]) returns boolean language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp set jit = off set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off as $f$

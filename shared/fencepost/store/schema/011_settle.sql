@@ -103,14 +103,14 @@ begin
   return v_verdicts;
 end $f$;
 
-create function fencepost.settle_(p_run uuid, p_alive boolean, s_ids bigint[], s_fences bigint[], s_outcomes fencepost.outcome[], s_kinds fencepost.kind[], s_delays float8[],
+create function fencepost.settle_(p_run uuid, p_alive boolean, p_plain boolean, s_ids bigint[], s_fences bigint[], s_outcomes fencepost.outcome[], s_kinds fencepost.kind[], s_delays float8[],
   s_reasons text[], s_phases fencepost.phase[], s_statuses smallint[], s_references text[], s_digests bytea[], s_took int[], s_details text[]) returns text language plpgsql as $f$
 declare v_done bigint[] := '{}'; v_twice bigint[] := '{}'; v_unsure bigint[];
 begin
   if coalesce(cardinality(s_ids), 0) = 0 then return ''; end if;
   if p_alive then
     select c.done, c.twice into v_done, v_twice
-      from fencepost.close_(p_run, fencepost.delivered_before_(p_run, s_ids, s_fences, s_outcomes), s_ids, s_fences, s_outcomes, s_kinds,
+      from fencepost.close_(p_run, case when p_plain then '{}' else fencepost.delivered_before_(p_run, s_ids, s_fences, s_outcomes) end, s_ids, s_fences, s_outcomes, s_kinds,
                             s_reasons, s_phases, s_statuses, s_references, s_digests, s_took, s_details) c;
     if array_position(s_kinds, null) is not null then
       v_done := v_done || fencepost.free_(p_run, s_ids, s_fences, s_outcomes, s_kinds, s_delays, s_reasons, s_phases, s_statuses, s_references, s_digests, s_took, s_details);
