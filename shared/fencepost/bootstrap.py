@@ -4,9 +4,7 @@ A worker keeps its loop and connections, so that a warm invocation dials nothing
 """
 
 import functools
-import time
 
-from fencepost.ports import Clock
 from fencepost.senders.evidence_queue import EvidenceQueue
 from fencepost.senders.registry import SenderRegistry
 from fencepost.senders.transport import Transport
@@ -18,13 +16,7 @@ from fencepost.worker import Parts, Worker
 CONNECT_TIMEOUT_SECONDS = 5.0
 
 
-def make_worker(
-    settings: Settings,
-    *,
-    lines: Lines,
-    metrics: Metrics = no_metrics,
-    clock: Clock = time.monotonic,
-) -> Worker:
+def make_worker(settings: Settings, *, lines: Lines, metrics: Metrics = no_metrics) -> Worker:
     """A worker with everything real. Nothing is dialled before its first run."""
     store = PostgresStore(
         settings.database_url,
@@ -38,7 +30,6 @@ def make_worker(
         lines=lines,
         metrics=metrics,
         say_elsewhere=EvidenceQueue(url).send if url else None,
-        clock=clock,
     )
     return Worker(settings, parts)
 

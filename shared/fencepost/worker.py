@@ -18,7 +18,7 @@ from fencepost.core.tally import Summary
 from fencepost.core.version import CODE_VERSION
 from fencepost.drive import Surroundings
 from fencepost.engine import Ended, run_once
-from fencepost.ports import Clock, Senders, Store, StoreFailed
+from fencepost.ports import Senders, Store, StoreFailed
 from fencepost.settings import Settings, SettingsError
 from fencepost.telemetry import Lines, Metrics, Telemetry, no_metrics
 
@@ -35,7 +35,6 @@ class Parts:
     lines: Lines
     metrics: Metrics = no_metrics
     say_elsewhere: SayElsewhere | None = None
-    clock: Clock = time.monotonic
 
 
 class Worker:
@@ -44,7 +43,7 @@ class Worker:
     def __init__(self, settings: Settings, parts: Parts) -> None:
         self._settings = settings
         self._parts = parts
-        self._clock = parts.clock
+        self._clock = time.monotonic
         self._runner = asyncio.Runner()
         self.spoilt = False  # a send would not stop: this worker's loop must not run again
 
