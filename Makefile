@@ -53,6 +53,12 @@ sam-check: ## validate and build what would be deployed (needs python3.13 on PAT
 	SAM_CLI_TELEMETRY=0 .cache/sam-venv/bin/sam validate --lint
 	SAM_CLI_TELEMETRY=0 .cache/sam-venv/bin/sam build
 
+bench: setup ## measure; one subject: make bench ONLY=exchange; keep the tables: WRITE=1
+	$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write) $(BENCH)
+
+bench-peers: setup ## install the other queues that `make bench ONLY=peers` measures
+	$(BIN)/python -m bench.peer.install
+
 lock: ## resolve requirements/*.in anew (needs uv on PATH)
 	cd requirements && uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header dev.in -o dev.txt
 	cd requirements && uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header layer.in -c dev.txt -o ../layers/dependencies/requirements.txt

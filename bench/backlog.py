@@ -18,7 +18,7 @@ Rows = Callable[[int], int]  # scales a number of rows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """`rows` due; with `future` ones of the top priority, `leased` ones at the head; `cached`: plans made while empty."""
+    """`rows` due, `future` ones of the top priority, `leased` ones at the head; `cached`: plans made while empty."""
 
     name: str
     rows: int = PLAIN_ROWS

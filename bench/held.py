@@ -74,8 +74,8 @@ def held_snapshot(server: Server, plan: Plan) -> Table:
         columns=("while these pass", "n/s, nobody holds one", "n/s, somebody does", "ratio"),
         rows=rows,
         notes=(
-            f"One run, exchanges of {BATCH} + {BATCH}, blocks in both databases in turn; the snapshot is older than all "
-            "that passes, so that no dead row may be removed or skipped by the index.",
+            f"One run, exchanges of {BATCH} + {BATCH}, blocks in both databases in turn; the snapshot is older than "
+            "all that passes, so that no dead row may be removed or skipped by the index.",
         ),
     )
 

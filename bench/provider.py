@@ -19,7 +19,7 @@ from bench.member import tell
 BACKLOG = 2048
 
 
-class Provider(AutoServerProtocol):  # type: ignore[misc]  # httpunk brings no types for it
+class Provider(AutoServerProtocol):
     """One connection; whatever it is asked."""
 
     async def handle(self, request: "object") -> None:

@@ -1,4 +1,4 @@
-"""The servers that are measured, and databases in them: durable commits, statistics fresh, nothing in the background."""
+"""The servers that are measured, and databases in them: durable commits, nothing in the background."""
 
 import contextlib
 import itertools

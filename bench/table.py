@@ -41,4 +41,4 @@ def number(value: float) -> str:
 
 
 def times(value: float) -> str:
-    return f"{value:.2f}×"
+    return f"{value:.2f}x"

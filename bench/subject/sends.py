@@ -28,7 +28,7 @@ from rig.ground import ROOT
 CLIENT_CORE, OTHER_CORE = 0, 1  # the worker's own; the provider's and the server's
 ANSWER_MS = 100
 TAIL_MEDIAN_MS = 50
-TAIL_SIGMA = math.log(10) / NormalDist().inv_cdf(0.99)  # p99 = 10 × p50
+TAIL_SIGMA = math.log(10) / NormalDist().inv_cdf(0.99)  # p99 = 10 * p50
 TAIL_SEED = 7
 
 
