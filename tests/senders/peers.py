@@ -93,7 +93,8 @@ class H1Peer:
 
     async def opened(self) -> Asked:
         lines = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-        headers = dict(line.lower().split(": ", 1) for line in lines[1:] if line)
+        named = (line.split(": ", 1) for line in lines[1:] if line)
+        headers = {name.lower(): value for name, value in named}
         headers[":method"], headers[":path"], _ = lines[0].split(" ")
         return Asked(0, headers, b"", self.number)
 

@@ -69,6 +69,8 @@ def read_url(url: str, *, private_allowed: bool = False) -> tuple[Origin, str]:
 
 def _ascii_host(host: str) -> str:
     if ":" in host:
+        if "%" in host:
+            raise InvalidUrl("its IPv6 address names an interface")
         try:
             return str(ipaddress.IPv6Address(host))
         except ValueError as wrong:

@@ -106,20 +106,24 @@ def webhook(channel: Channel, secret: str | None, transport: Transport) -> Webho
 def rendered(payload: Mapping[str, Any]) -> bytes:
     """The body: the same bytes for the same payload, on every attempt and every machine. Raises ValueError.
 
-    A `webhook` object in the payload's `raw` block is the whole body; else the payload is the `data` of an event.
+    A `webhook` block in the payload's `raw` is the whole body; else the payload is the event.
     """
     raw = payload.get("raw")
     own = raw.get("webhook") if isinstance(raw, Mapping) else None
-    event = own if own is not None else _event(payload)
     text = json.dumps(
-        event, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+        _event(payload) if own is None else own,
+        ensure_ascii=False,
+        allow_nan=False,
+        sort_keys=True,
+        separators=(",", ":"),
     )
     return text.encode()
 
 
 def _event(payload: Mapping[str, Any]) -> Mapping[str, Any]:
-    data = {name: value for name, value in payload.items() if name != "raw"}
-    return {"type": EVENT_TYPE, "data": data}
+    """As the standard recommends it: `type` and `data` are always there, the rest stands beside them."""
+    said = {name: value for name, value in payload.items() if name != "raw"}
+    return {"type": EVENT_TYPE, "data": {}, **said}
 
 
 def digest_of(body: bytes) -> bytes:

@@ -1,0 +1,171 @@
+"""Senders are found by kind, built once a revision, and refused in one line without secrets."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import pytest
+
+from fencepost.core.channel import AttemptPolicy, Channel, Facility
+from fencepost.core.notification import ChannelId, Claimed, OnUncertain
+from fencepost.core.outcome import Delivered, Outcome
+from fencepost.core.reply import Reply
+from fencepost.ports import Prepared, SenderUnavailable
+from fencepost.senders import registry as registry_module
+from fencepost.senders.registry import SenderRegistry
+from fencepost.senders.transport import Transport
+from fencepost.senders.webhook import Webhook
+from tests.senders.stage import client_context
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+SECRETS = {"env:GOOD": SECRET, "env:SHORT": "whsec_aHVudGVyMg==", "env:PLAIN": "hunter2"}
+CHANNEL = Channel(
+    id=ChannelId(1),
+    name="hooks",
+    sender="webhook",
+    settings={},
+    secret_reference="env:GOOD",
+    slots=10,
+    rate_per_second=None,
+    on_uncertain=OnUncertain.RESEND,
+    policy=AttemptPolicy(),
+    revision=1,
+    paused_for_seconds=0.0,
+    pause_reason=None,
+)
+
+
+def resolve(reference: str) -> str:
+    if reference not in SECRETS:
+        raise LookupError(f"{reference} is missing or empty")
+    return SECRETS[reference]
+
+
+@pytest.fixture
+def registry() -> SenderRegistry:
+    return SenderRegistry(resolve, Transport(context=client_context()))
+
+
+def test_a_webhook_channel_has_a_webhook_sender(registry: SenderRegistry) -> None:
+    assert isinstance(registry.sender(CHANNEL), Webhook)
+
+
+def test_a_sender_is_built_once_a_revision(registry: SenderRegistry) -> None:
+    first = registry.sender(CHANNEL)
+    assert registry.sender(CHANNEL) is first
+    second = registry.sender(replace(CHANNEL, revision=2))
+    assert second is not first
+    assert registry.sender(replace(CHANNEL, revision=2)) is second
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"sender": "pigeon"}, "unknown sender kind 'pigeon'"),
+        ({"secret_reference": None}, "webhook: there is no signing secret"),
+        ({"secret_reference": "env:GONE"}, "env:GONE is missing or empty"),
+        ({"secret_reference": "env:SHORT"}, "webhook: a signing secret has 24 to 64 bytes"),
+        ({"secret_reference": "env:PLAIN"}, "webhook: a signing secret starts with whsec_"),
+        (
+            {"settings": {"allow_http": "yes"}},
+            "webhook: Expected `bool`, got `str` - at `$.allow_http`",
+        ),
+        ({"settings": {"tiemout": 1}}, "webhook: Object contains unknown field `tiemout`"),
+    ],
+)
+def test_a_channel_that_cannot_send_says_why_in_one_line(
+    registry: SenderRegistry, changes: Mapping[str, Any], sentence: str
+) -> None:
+    with pytest.raises(SenderUnavailable) as refused:
+        registry.sender(replace(CHANNEL, **changes))
+    assert str(refused.value) == sentence
+    assert refused.value.__cause__ is None
+    assert not any(secret in str(refused.value) for secret in SECRETS.values())
+
+
+def test_what_could_not_be_built_is_tried_again(registry: SenderRegistry) -> None:
+    broken = replace(CHANNEL, secret_reference="env:LATER")
+    with pytest.raises(SenderUnavailable):
+        registry.sender(broken)
+    SECRETS["env:LATER"] = SECRET
+    try:
+        assert isinstance(registry.sender(broken), Webhook)
+    finally:
+        del SECRETS["env:LATER"]
+
+
+# --- other packages' senders ---
+
+
+class Pigeon:
+    """A third party's sender."""
+
+    facility = Facility()
+
+    def __init__(self, secret: str | None) -> None:
+        self.secret = secret
+
+    def prepare(self, claimed: Claimed) -> Prepared | Outcome:
+        return Delivered()
+
+    async def send(self, claimed: Claimed, prepared: Prepared, *, timeout_seconds: float) -> Reply:
+        raise NotImplementedError
+
+    def classify(self, reply: Reply) -> Outcome:
+        return Delivered()
+
+    async def ask(self, claimed: Claimed, *, timeout_seconds: float) -> Outcome | None:
+        return None
+
+
+def pigeon(channel: Channel, secret: str | None, transport: Transport) -> Pigeon:
+    if "loft" not in channel.settings:
+        raise ValueError("a pigeon needs\na loft")
+    return Pigeon(secret)
+
+
+@contextmanager
+def offering(monkeypatch: pytest.MonkeyPatch, **kinds: str) -> Iterator[None]:
+    def offered(*, group: str, name: str) -> list[EntryPoint]:
+        assert group == "fencepost.senders"
+        return [EntryPoint(name, kinds[name], group)] if name in kinds else []
+
+    with monkeypatch.context() as patched:
+        patched.setattr(registry_module, "entry_points", offered)
+        yield
+
+
+def test_another_packages_sender_is_found_by_its_entry_point(
+    registry: SenderRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel = replace(CHANNEL, sender="pigeon", settings={"loft": "roof"})
+    with offering(monkeypatch, pigeon="tests.senders.test_registry:pigeon"):
+        built = registry.sender(channel)
+    assert getattr(built, "secret", None) == SECRET
+
+
+@pytest.mark.parametrize(
+    ("place", "sentence"),
+    [
+        ("tests.senders.test_registry:pigeon", "pigeon: a pigeon needs a loft"),
+        (
+            "no_such_package:pigeon",
+            "sender kind 'pigeon' cannot be loaded: No module named 'no_such_package'",
+        ),
+    ],
+)
+def test_another_packages_trouble_is_one_line_too(
+    registry: SenderRegistry, monkeypatch: pytest.MonkeyPatch, place: str, sentence: str
+) -> None:
+    with offering(monkeypatch, pigeon=place), pytest.raises(SenderUnavailable) as refused:
+        registry.sender(replace(CHANNEL, sender="pigeon"))
+    assert str(refused.value) == sentence
+
+
+def test_a_third_party_cannot_replace_our_own(
+    registry: SenderRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with offering(monkeypatch, webhook="tests.senders.test_registry:pigeon"):
+        assert isinstance(registry.sender(CHANNEL), Webhook)
