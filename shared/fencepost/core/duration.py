@@ -20,10 +20,10 @@ def spoken(seconds: float) -> str:
     if not math.isfinite(seconds):
         return "for ever"
     size = abs(seconds)
-    if size < 9.95:
+    if size < 10:
         return f"{round(size, 1):g} s"
-    if size < 59.5:
-        return f"{round(size)} s"
+    if size < 60:
+        return f"{int(size)} s"
     for unit, small, name, small_name in ((60, 1, "min", "s"), (3600, 60, "h", "min")):
         if size < unit * (60 if name == "min" else 24):
             return _two(size, unit, small, name, small_name)

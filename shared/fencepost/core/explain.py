@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from fencepost.core.inspection import AttemptRecord, EvidenceRecord, Inspection
-from fencepost.core.notification import AttemptOutcome
+from fencepost.core.notification import AttemptOutcome, Kind
 from fencepost.core.prospect import next_step, standing
 from fencepost.core.timeline import Moment, because, holder, timeline
 
@@ -23,7 +23,7 @@ def explain(seen: Inspection) -> Explanation:
     return Explanation(
         standing=standing(seen),
         timeline=timeline(seen),
-        doubts=tuple(why_doubtful(attempt) for attempt in doubtful(seen)),
+        doubts=tuple(why_doubtful(attempt) + _twice(seen) for attempt in doubtful(seen)),
         next=next_step(seen),
     )
 
@@ -51,6 +51,13 @@ def why_doubtful(attempt: AttemptRecord) -> str:
         who = holder(attempt.run, attempt.invocation)
         return f"{named}: {who} held it and never said what came of it; it may have been sent"
     return f"{named}: the request left and no full answer came back{because(attempt.detail)}"
+
+
+def _twice(seen: Inspection) -> str:
+    """Doubt about an earlier attempt outlives the delivery by a later one."""
+    if seen.closed is None or seen.closed.kind is not Kind.DELIVERED:
+        return ""
+    return "; it arrived twice unless the provider dropped the repeat by its key"
 
 
 def _clears(fact: EvidenceRecord, attempt: AttemptRecord) -> bool:

@@ -1,0 +1,405 @@
+"""The story of one notification, as tables: facts on the left, words on the right."""
+
+from typing import Any
+
+import pytest
+
+from fencepost.core.channel import AttemptPolicy
+from fencepost.core.exchange import Verdict
+from fencepost.core.explain import doubtful, explain
+from fencepost.core.inspection import (
+    AttemptRecord,
+    ChannelStanding,
+    ClosedStanding,
+    EvidenceRecord,
+    Inspection,
+    JournalRecord,
+    OpenStanding,
+    OperationRecord,
+)
+from fencepost.core.notification import AttemptOutcome, Kind, OnUncertain
+from fencepost.core.prospect import next_step, standing
+from fencepost.core.reply import Phase
+
+RUN, OTHER = "aaaaaaaa-0000-4000-8000-000000000000", "bbbbbbbb-0000-4000-8000-000000000000"
+
+
+def at(minute: int) -> str:
+    return f"2030-01-01T00:{minute:02}:00.000Z"
+
+
+def channel(**said: Any) -> ChannelStanding:
+    given: dict[str, Any] = {
+        "name": "push",
+        "sender": "webhook",
+        "on_uncertain": OnUncertain.HOLD,
+        "policy": AttemptPolicy(attempts_max=8, interruptions_max=3),
+        "revision": 1,
+        "paused": False,
+        "paused_for_seconds": None,
+        "pause_reason": None,
+    }
+    return ChannelStanding(**{**given, **said})
+
+
+def row(**said: Any) -> OpenStanding:
+    """Open, due now, never claimed."""
+    given: dict[str, Any] = {
+        "fence": 0,
+        "attempts": 0,
+        "interruptions": 0,
+        "doubt": False,
+        "resend": False,
+        "due_at": at(0),
+        "due_in_seconds": -5.0,
+        "run": None,
+        "invocation": None,
+        "claimed_at": None,
+        "lease_until": None,
+        "lease_left_seconds": None,
+    }
+    return OpenStanding(**{**given, **said})
+
+
+def held_row(lease_left_seconds: float, **said: Any) -> OpenStanding:
+    return row(
+        **{
+            "fence": 1,
+            "attempts": 1,
+            "run": RUN,
+            "invocation": "tick-7",
+            "claimed_at": at(1),
+            "lease_until": at(2),
+            "lease_left_seconds": lease_left_seconds,
+            **said,
+        }
+    )
+
+
+def closed(kind: Kind, reason: str | None = None) -> ClosedStanding:
+    return ClosedStanding(kind=kind, reason=reason, at=at(9), fence=1, attempts=1)
+
+
+def attempt(outcome: AttemptOutcome = AttemptOutcome.UNCERTAIN, **said: Any) -> AttemptRecord:
+    given: dict[str, Any] = {
+        "fence": 1,
+        "run": RUN,
+        "invocation": "tick-7",
+        "run_deadline_at": None,
+        "run_ended_at": None,
+        "claimed_at": at(1),
+        "at": at(2),
+        "took_ms": None,
+        "phase": None,
+        "status": None,
+        "reference": None,
+        "digest": None,
+        "detail": None,
+        "taken_over": False,
+        "closing": False,
+    }
+    return AttemptRecord(outcome=outcome, **{**given, **said})
+
+
+def evidence(outcome: AttemptOutcome, **said: Any) -> EvidenceRecord:
+    given: dict[str, Any] = {
+        "fence": 1,
+        "run": None,
+        "source": "callback",
+        "at": at(5),
+        "reference": None,
+        "detail": None,
+    }
+    return EvidenceRecord(outcome=outcome, **{**given, **said})
+
+
+def seen(**said: Any) -> Inspection:
+    given: dict[str, Any] = {
+        "id": 7,
+        "now": at(30),
+        "idempotency_key": "11111111-0000-4000-8000-000000000000",
+        "priority": 1,
+        "replay_of": None,
+        "on_uncertain": None,
+        "created_at": at(0),
+        "due_at": at(0),
+        "expires_at": None,
+        "expires_in_seconds": None,
+        "recipient": None,
+        "dedupe_key": None,
+        "payload": None,
+        "channel": channel(),
+        "open": None,
+        "closed": None,
+        "attempts": (),
+        "evidence": (),
+        "journal": (),
+        "operations": (),
+    }
+    return Inspection(**{**given, **said})
+
+
+DELIVERED = AttemptOutcome.DELIVERED
+NEXT: dict[str, tuple[Inspection, str]] = {
+    "due now": (seen(open=row()), "at the next tick a run sends it: attempt 1 of 8"),
+    "due later": (
+        seen(open=row(due_in_seconds=200.0, attempts=2)),
+        "in 3 min 20 s a run sends it: attempt 3 of 8",
+    ),
+    "channel paused for a time": (
+        seen(
+            open=row(),
+            channel=channel(paused=True, paused_for_seconds=60.0, pause_reason="throttled"),
+        ),
+        "nothing for 1 min: channel push is paused (throttled); then a run sends it: attempt 1 of 8",
+    ),
+    "channel paused for ever": (
+        seen(open=row(), channel=channel(paused=True, pause_reason="credentials")),
+        "nothing until somebody resumes channel push, which is paused (credentials); "
+        "then a run sends it: attempt 1 of 8",
+    ),
+    "leased": (
+        seen(open=held_row(12.0)),
+        "its run settles it, or its lease ends in 12 s and the next run takes it over in doubt; "
+        "then it is not sent again but closed as uncertain, for an operator or for evidence",
+    ),
+    "lease over, hold": (
+        seen(open=held_row(-12.0)),
+        "at the next tick a run takes it up in doubt: it is not sent again but closed as uncertain, "
+        "for an operator or for evidence",
+    ),
+    "in doubt, resend": (
+        seen(open=row(doubt=True, attempts=1), channel=channel(on_uncertain=OnUncertain.RESEND)),
+        "at the next tick a run takes it up in doubt: it is sent again with the same idempotency key "
+        "while the provider still knows the key, and held after that",
+    ),
+    "the notification's own policy goes over its channel's": (
+        seen(open=row(doubt=True, attempts=1), on_uncertain=OnUncertain.RECONCILE),
+        "at the next tick a run takes it up in doubt: the provider is asked first what became of it",
+    ),
+    "an operator's word goes over both": (
+        seen(open=row(doubt=True, resend=True)),
+        "at the next tick a run takes it up in doubt: it is sent again with the same idempotency key, "
+        "as an operator said",
+    ),
+    "evidence of delivery goes over everything": (
+        seen(
+            open=row(doubt=True, interruptions=9, attempts=99),
+            expires_in_seconds=-1.0,
+            evidence=(evidence(DELIVERED),),
+        ),
+        "at the next tick a run closes it as delivered without sending: there is evidence of delivery",
+    ),
+    "expired": (
+        seen(open=row(), expires_in_seconds=-1.0),
+        "at the next tick a run closes it as expired without sending",
+    ),
+    "expires before it is due again": (
+        seen(open=row(due_in_seconds=60.0), expires_in_seconds=30.0),
+        "in 1 min a run closes it as expired without sending",
+    ),
+    "expires while its channel is paused": (
+        seen(
+            open=row(),
+            expires_in_seconds=30.0,
+            channel=channel(paused=True, paused_for_seconds=60.0),
+        ),
+        "nothing for 1 min: channel push is paused; then a run closes it as expired without sending",
+    ),
+    "expires later": (
+        seen(open=row(due_in_seconds=10.0), expires_in_seconds=30.0),
+        "in 10 s a run sends it: attempt 1 of 8",
+    ),
+    "poison": (
+        seen(open=row(interruptions=3, doubt=True)),
+        "at the next tick a run parks it as dead without sending: 3 runs died holding it (poison)",
+    ),
+    "poison by the lease that just ran out": (
+        seen(open=held_row(-1.0, interruptions=2)),
+        "at the next tick a run parks it as dead without sending: 3 runs died holding it (poison)",
+    ),
+    "attempts used up": (
+        seen(open=row(attempts=8)),
+        "at the next tick a run parks it as dead without sending: its 8 attempts are used up",
+    ),
+    "attempts used up, in doubt": (
+        seen(open=row(attempts=8, doubt=True)),
+        "at the next tick a run parks it as uncertain, because it is in doubt, without sending: "
+        "its 8 attempts are used up",
+    ),
+    "delivered": (seen(closed=closed(Kind.DELIVERED)), "nothing: it is delivered"),
+    "dead": (
+        seen(closed=closed(Kind.DEAD)),
+        "nothing, until somebody sends it again: fencepost redrive 7",
+    ),
+    "uncertain": (
+        seen(closed=closed(Kind.UNCERTAIN)),
+        "nothing, until evidence comes or somebody decides: "
+        "fencepost resolve 7 --delivered, --dead or --resend, with --why",
+    ),
+    "cancelled": (
+        seen(closed=closed(Kind.CANCELLED)),
+        "nothing (evidence of delivery would still turn it into delivered)",
+    ),
+    "removed by hand": (seen(), "nothing: no run can find it"),
+}
+
+
+@pytest.mark.parametrize("case", NEXT)
+def test_what_happens_next(case: str) -> None:
+    facts, words = NEXT[case]
+    assert next_step(facts) == words
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        (seen(open=row()), "open: waiting, nobody holds it"),
+        (seen(open=row(doubt=True)), "open: waiting, nobody holds it, in doubt"),
+        (seen(open=held_row(12.0)), "open: leased by run aaaaaaaa for another 12 s"),
+        (
+            seen(open=held_row(-12.0)),
+            "open: run aaaaaaaa held it and its lease ran out 12 s ago",
+        ),
+        (seen(closed=closed(Kind.DEAD, "rejected")), f"dead: closed at {at(9)} (rejected)"),
+        (
+            seen(),
+            "neither open nor closed: its row was removed by hand, which no function of the schema does",
+        ),
+    ],
+)
+def test_where_it_stands(facts: Inspection, words: str) -> None:
+    assert standing(facts) == words
+
+
+UNCERTAIN = (attempt(),)
+
+
+@pytest.mark.parametrize(
+    ("attempts", "facts", "fences"),
+    [
+        (UNCERTAIN, (), [1]),
+        (UNCERTAIN, (evidence(AttemptOutcome.NOT_SENT),), []),
+        (UNCERTAIN, (evidence(AttemptOutcome.REJECTED, run=RUN),), []),
+        (UNCERTAIN, (evidence(AttemptOutcome.FAILED, run=OTHER),), [1]),  # speaks for its own only
+        (UNCERTAIN, (evidence(AttemptOutcome.FAILED, fence=2),), [1]),
+        (UNCERTAIN, (evidence(DELIVERED, fence=2),), []),
+        ((attempt(), attempt(fence=2)), (evidence(AttemptOutcome.NOT_SENT),), [2]),
+        ((attempt(AttemptOutcome.FAILED),), (), []),
+    ],
+)
+def test_which_attempts_are_in_doubt(
+    attempts: tuple[AttemptRecord, ...], facts: tuple[EvidenceRecord, ...], fences: list[int]
+) -> None:
+    found = doubtful(seen(open=row(), attempts=attempts, evidence=facts))
+    assert [one.fence for one in found] == fences
+
+
+@pytest.mark.parametrize(
+    ("one", "words"),
+    [
+        (
+            attempt(detail="connection\nreset"),
+            "attempt 1: the request left and no full answer came back: connection reset",
+        ),
+        (
+            attempt(taken_over=True),
+            "attempt 1: run aaaaaaaa (invocation tick-7) held it and never said what came of it; "
+            "it may have been sent",
+        ),
+        (
+            attempt(taken_over=True, run=None, detail="quarantine"),
+            "attempt 1: put in doubt: quarantine",
+        ),
+    ],
+)
+def test_why_it_is_in_doubt(one: AttemptRecord, words: str) -> None:
+    assert explain(seen(open=row(), attempts=(one,))).doubts == (words,)
+
+
+def test_doubt_about_an_earlier_attempt_outlives_the_delivery() -> None:
+    told = explain(seen(closed=closed(Kind.DELIVERED), attempts=(attempt(),)))
+    assert told.doubts[0].endswith(
+        "it arrived twice unless the provider dropped the repeat by its key"
+    )
+
+
+OUTCOMES = {
+    AttemptOutcome.DELIVERED: "delivered",
+    AttemptOutcome.REJECTED: "refused for good",
+    AttemptOutcome.FAILED: "refused for now",
+    AttemptOutcome.NOT_SENT: "not sent (does not count as an attempt)",
+    AttemptOutcome.UNCERTAIN: "in doubt: it may have been accepted",
+    AttemptOutcome.HELD: "nothing was sent: the policy is to hold what is in doubt",
+}
+
+
+@pytest.mark.parametrize("outcome", AttemptOutcome)
+def test_every_outcome_has_its_words(outcome: AttemptOutcome) -> None:
+    told = explain(seen(open=row(), attempts=(attempt(outcome),)))
+    assert told.timeline[-1].text == f"attempt 1: {OUTCOMES[outcome]}"
+
+
+def test_the_timeline_tells_who_held_it_and_what_came_back_in_order() -> None:
+    facts = seen(
+        closed=closed(Kind.DELIVERED),
+        replay_of=3,
+        attempts=(
+            attempt(taken_over=True, at=at(4)),
+            attempt(
+                DELIVERED,
+                fence=2,
+                run=OTHER,
+                invocation=None,
+                claimed_at=at(4),
+                at=at(9),
+                phase=Phase.ANSWERED,
+                status=201,
+                reference="msg-1",
+                took_ms=40,
+                closing=True,
+            ),
+        ),
+        evidence=(
+            evidence(AttemptOutcome.FAILED, source="late", run=RUN, at=at(5), detail="busy"),
+            evidence(DELIVERED, source="operator", fence=0, at=at(10), reference="ticket"),
+        ),
+        journal=(
+            JournalRecord(
+                run=RUN, seq=2, at=at(5), claimed=False, renewed=True, lost=True, verdict=None
+            ),
+            JournalRecord(
+                run=RUN,
+                seq=3,
+                at=at(6),
+                claimed=False,
+                renewed=False,
+                lost=False,
+                verdict=Verdict.LATE,
+            ),
+            JournalRecord(
+                run=OTHER, seq=1, at=at(4), claimed=True, renewed=False, lost=False, verdict=None
+            ),
+        ),
+        operations=(
+            OperationRecord(at=at(3), what="redrive", was="dead: rejected", who="ann", why="fixed"),
+        ),
+    )
+    assert [f"{one.at[14:16]} {one.text}" for one in explain(facts).timeline] == [
+        "00 enqueued on channel push, a replay of 3",
+        "01 attempt 1: claimed by run aaaaaaaa (invocation tick-7)",
+        "03 redrive by ann (it was dead: rejected): fixed",
+        "04 attempt 1: run aaaaaaaa (invocation tick-7) did not come back; taken over, in doubt",
+        "04 attempt 2: claimed by run bbbbbbbb",
+        "05 run aaaaaaaa asked to renew its lease and had lost it",
+        "05 evidence from the run, too late for its lease about attempt 1: failed: busy",
+        "06 run aaaaaaaa spoke too late: its word changed nothing and was kept as evidence",
+        "09 attempt 2: delivered (status 201, provider's reference msg-1, 40 ms)",
+        "09 closed as delivered",
+        "10 evidence from an operator: delivered (provider's reference ticket)",
+    ]
+
+
+def test_a_claim_without_an_attempt_yet_is_told_too() -> None:
+    told = explain(seen(open=held_row(12.0)))
+    assert told.timeline[-1].text == "attempt 1: claimed by run aaaaaaaa (invocation tick-7)"
