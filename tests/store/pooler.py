@@ -1,0 +1,77 @@
+"""A PgBouncer in transaction mode, as RDS Proxy and hosted poolers are: sessions are shared, transactions are not."""
+
+import contextlib
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+CONFIGURATION = """\
+[databases]
+* = {target}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = {size}
+max_client_conn = 50
+"""
+
+
+@contextlib.contextmanager
+def pooler(server_url: str, *, size: int) -> Iterator[str]:
+    """The URL of a pooler before the server, with at most `size` server connections a database."""
+    program = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if program is None:
+        pytest.skip("no pgbouncer here (apt-get install pgbouncer)")
+    parts = conninfo_to_dict(server_url)
+    keys = ("host", "port", "user", "password")
+    target = " ".join(f"{key}={parts[key]}" for key in keys if parts.get(key))
+    with tempfile.TemporaryDirectory(prefix="fencepost-pooler-") as name, free_port() as port:
+        folder = Path(name)
+        folder.chmod(0o755)
+        file = folder / "pgbouncer.ini"
+        file.write_text(CONFIGURATION.format(target=target, port=port, size=size))
+        process = subprocess.Popen(
+            [program, "-q", str(file)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            user=pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None,
+        )
+        try:
+            url = make_conninfo(server_url, host="127.0.0.1", port=port)
+            await_ready(url, process)
+            yield url
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+@contextlib.contextmanager
+def free_port() -> Iterator[int]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    yield port
+
+
+def await_ready(url: str, process: subprocess.Popen[bytes]) -> None:
+    for _ in range(500):
+        with contextlib.suppress(psycopg.OperationalError), psycopg.connect(url):
+            return
+        if process.poll() is not None:
+            break
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.02)
+    raise RuntimeError("pgbouncer did not become ready")
