@@ -97,8 +97,7 @@ class Deliveries:
 
     def _wait_alone(self, flight: Flight) -> None:
         """One waits. Others like it are given back, spread out: a run that dies must not hold them too."""
-        waiting = len(self.inflight.at(Stage.WAITING))
-        if waiting:
+        if self.inflight.at(Stage.WAITING) or self.words.given_up():
             self.lonely_given_back += 1
             self._give_back(flight, self.roll() * self.lonely_given_back)
         else:
@@ -115,9 +114,11 @@ class Deliveries:
     def begin_waiting(self, now: float) -> None:
         """Its turn: nothing else is held and nothing is unsaid."""
         for flight in self.inflight.at(Stage.WAITING):
-            if len(self.inflight) > 1 or len(self.words) > 0:
-                return
-            self._take_turn(flight, now)
+            if self.words.given_up():  # never alone any more: another run is
+                self.inflight.remove(flight.claimed.held)
+                self._wait_alone(flight)
+            elif len(self.inflight) == 1 and not len(self.words):
+                self._take_turn(flight, now)
 
     def _take_turn(self, flight: Flight, now: float) -> None:
         gate = self.gates[flight.claimed.channel]

@@ -30,7 +30,6 @@ class Flight:
     cancelled: bool = False
     renewed: bool = False
     renewal_wanted: bool = False  # now, not at half its lease
-    renewable: bool = True  # False: the database refused the renewal itself
 
 
 class Inflight:

@@ -14,6 +14,7 @@ class Renewals:
     def __init__(self, budget: Budget, inflight: Inflight) -> None:
         self._budget = budget
         self._inflight = inflight
+        self.forgotten = False
 
     def due(self, now: float) -> tuple[Held, ...]:
         return tuple(
@@ -25,7 +26,7 @@ class Renewals:
         return min((at for at in instants if at != float("inf")), default=None)
 
     def _due_at(self, flight: Flight, now: float) -> float:
-        if flight.lost or not flight.renewable:
+        if flight.lost or self.forgotten:
             return float("inf")
         if not self._budget.renewal_helps(now, flight.lease_until) and (
             now >= self._budget.renew_at(flight.lease_until)
@@ -44,5 +45,4 @@ class Renewals:
 
     def forget(self) -> None:
         """The database refuses these renewals themselves: the rows live by the lease they have."""
-        for flight in self._inflight:
-            flight.renewable = False
+        self.forgotten = True

@@ -128,6 +128,7 @@ class Rhythm:
         return replace(
             self._bare(now),
             settle=_words(self.deliveries.words.all()),
+            renew=() if self.renewals.forgotten else self.deliveries.words.given_up(),
             gates=self._all_gate_words(now),
             last=True,
         )

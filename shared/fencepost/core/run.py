@@ -183,7 +183,9 @@ class Run:
             self._deliveries.cancel_all()
 
     def _speak(self, now: float) -> None:
-        if self._started and self._talk.under_way is None and not self._ended:
+        if now >= self._budget.finish_by or self._ended:
+            return
+        if self._started and self._talk.under_way is None:
             exchange = self._rhythm.exchange(now, ending=self._is_ending(now))
             if exchange is not None:
                 self._talk.said(exchange, now)

@@ -103,6 +103,10 @@ class Words:
         """Rows given up on: nobody works on them, but their leases are still this run's."""
         return sum(said.channel == channel for said in self._given_up)
 
+    def given_up(self) -> tuple[Held, ...]:
+        """To be named by the last exchange, so that not even these wait for their lease to end."""
+        return tuple(said.word.held for said in self._given_up)
+
     def unsaid(self) -> tuple[Unsaid, ...]:
         """Knowledge of sends that no database has confirmed."""
         left = (*self._given_up, *self._words.values())
