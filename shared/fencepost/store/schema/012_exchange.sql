@@ -23,7 +23,7 @@ end $f$;
 -- Whether every word is a first attempt, delivered, of a row that is still this run's: the plain case, and nearly every exchange. Reads only.
 create function fencepost.plain_(p_run uuid, s_ids bigint[], s_fences bigint[], s_outcomes fencepost.outcome[], s_kinds fencepost.kind[]) returns boolean language plpgsql as $f$
 begin
-  return 1 = all(s_fences) and 'delivered' = all(s_outcomes) and 'delivered' = all(s_kinds)
+  return coalesce(1 = all(s_fences) and 'delivered' = all(s_outcomes) and 'delivered' = all(s_kinds), false)      -- (nulls: a release)
      and cardinality(s_ids) = (select count(*) from (select w.id, p_run as run from unnest(s_ids) as w(id)) w,
                                  lateral (select 1 from fencepost.queue q where q.notification_id = w.id and q.fence = 1 and q.run_id = w.run offset 0) q);
 end $f$;
