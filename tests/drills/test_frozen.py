@@ -13,9 +13,13 @@ SLOTS = 4
 STATE = """
 select notification_id, kind::text, fence, run_id, closed_at, reason from fencepost.closed order by 1"""
 LATE = "select fence, outcome::text, run_id from fencepost.evidence where source = 'late'"
+HOLDING = """
+select notification_id, fence, run_id, claimed_at, lease_until, attempts, doubt from fencepost.queue order by 1"""
+EXPIRED = "select count(*) from fencepost.queue where lease_until < clock_timestamp() and fence = 1"
 KILL_BACKENDS = """
 select count(pg_terminate_backend(pid)) from pg_stat_activity
  where datname = current_database() and pid <> pg_backend_pid()"""
+PATIENT = {"FENCEPOST_SEND_TIMEOUT_SECONDS": "6", "FENCEPOST_LEASE_SECONDS": "8"}
 # So long a linger that a run can be stopped between the reply it read and the word it says of it.
 LINGERING = {
     "FENCEPOST_LINGER_SECONDS": "1.5",
@@ -36,6 +40,25 @@ def test_a_run_thawed_after_its_lease_knows_nothing_and_changes_nothing(ground: 
     assert ground.rows(STATE) == before, "the second's state is untouched"
     count = ground.provider.count()
     assert (count.arrivals, count.effects, count.duplicate_effects) == (2 * SLOTS, SLOTS, 0)
+    ground.assert_conserved()
+
+
+def test_a_late_word_leaves_a_row_alone_that_another_run_holds(ground: Ground) -> None:
+    """Both are in mid-send at one time; the first one thaws and speaks before the second has said a word."""
+    ground.channel(slots=SLOTS)
+    first, frozen = frozen_in_mid_send(ground, door="dedupes", times=2)
+    wait_until(lambda: ground.number(EXPIRED) == SLOTS, 10, "the end of its lease")
+    second = ground.invoke(ground.runtime(PATIENT), "second")
+    wait_until(lambda: ground.provider.count().arrivals == 2 * SLOTS, 10, "the second in mid-send")
+    before = ground.rows(HOLDING)
+    assert [(fence, run) for _, fence, run, *_ in before] == [(2, run_of(ground, "second"))] * SLOTS
+    summary = thawed(first, frozen)
+    assert (summary["late"], summary["delivered"]) == (SLOTS, 0)
+    assert ground.rows(HOLDING) == before, "the second's hold is untouched"
+    ground.provider.open_gate()
+    delivered = second.result(20).summary
+    assert delivered is not None
+    assert (delivered["delivered"], delivered["late"]) == (SLOTS, 0)
     ground.assert_conserved()
 
 
@@ -87,9 +110,9 @@ def test_connections_that_died_in_a_freeze_cost_no_attempt(ground: Ground) -> No
 
 
 def frozen_in_mid_send(
-    ground: Ground, *, door: str, environment: Mapping[str, str] = {}
+    ground: Ground, *, door: str, times: int = 1, environment: Mapping[str, str] = {}
 ) -> "tuple[Runtime, Future[Invoked]]":
-    sent = ground.enqueue(SLOTS, "gate", door=door)
+    sent = ground.enqueue(SLOTS, "gate", times=times, door=door)
     first = ground.runtime(environment)
     invoked = ground.invoke(first, "frozen")
     wait_until(lambda: ground.arrived(sent) == SLOTS, 10, "a run in mid-send")

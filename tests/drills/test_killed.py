@@ -30,6 +30,7 @@ def test_killed_by_its_timeout_in_mid_send(
     invoked = ground.invoke(first, "killed")
     wait_until(lambda: ground.arrived(sent) == SLOTS, 10, "a run in mid-send")
     first.freeze()  # a run never outstays its time by itself; a stalled sandbox does
+    wait_until(lambda: ground.number(OPEN_TRANSACTIONS) == 0, 5, "no transaction during a send")
     assert invoked.result(20).timed_out
     assert (
         ground.number("select count(*) from fencepost.queue where run_id <> fencepost.nobody()")
@@ -81,6 +82,9 @@ def test_killed_in_mid_exchange(ground: Ground) -> None:
     ground.assert_conserved()
 
 
+OPEN_TRANSACTIONS = """
+select count(*) from pg_stat_activity
+ where datname = current_database() and pid <> pg_backend_pid() and xact_start is not null"""
 KINDS = "select kind::text, count(*) from fencepost.closed group by kind"
 WAITING = """
 select count(*) from pg_stat_activity
