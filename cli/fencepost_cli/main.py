@@ -1,5 +1,6 @@
 """The command line: names, and the one place where errors become a line and an exit code."""
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from fencepost_cli import (
     status,
 )
 from fencepost_cli.exit_code import CommandFailed, ExitCode, code_of
-from fencepost_cli.output import print_trouble
+from fencepost_cli.output import PipeClosed, flush, print_trouble
 
 app = typer.Typer(
     name="fencepost",
@@ -46,6 +47,11 @@ app.command("quarantine")(quarantine.quarantine)
 
 def main() -> None:
     """Exit with the code of what was asked."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(
+            stream, io.TextIOWrapper
+        ):  # a terminal without Unicode must not break an answer
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(answer(sys.argv[1:]))
 
 
@@ -53,8 +59,8 @@ def answer(arguments: Sequence[str]) -> int:
     """Never a traceback for what can be expected: one line on stderr and a code that means something."""
     try:
         code = _answer(arguments)
-        sys.stdout.flush()
-    except BrokenPipeError:
+        flush()
+    except PipeClosed:
         _forget_stdout()
         return ExitCode.PIPE_CLOSED
     return code

@@ -1,6 +1,7 @@
 """`fencepost run`: the worker outside Lambda."""
 
-import sys
+import os
+import socket
 from collections.abc import Callable
 from functools import partial
 from math import inf, isinf
@@ -11,7 +12,7 @@ import typer
 
 from fencepost_cli.exit_code import CommandFailed, ExitCode
 from fencepost_cli.option import DatabaseUrl, Json
-from fencepost_cli.output import print_json, print_line, print_trouble
+from fencepost_cli.output import flush, print_json, print_line, print_trouble
 from fencepost_cli.selecting import seconds
 
 if TYPE_CHECKING:
@@ -70,13 +71,18 @@ def run(
         )
 
     from fencepost.bootstrap import make_worker
-    from fencepost.core.line import Level
+    from fencepost.core.line import Level, Line
     from fencepost.telemetry import plain_lines
     from fencepost_cli.stopping import Stopping
 
     lines = plain_lines(print_trouble, Level.DEBUG if verbose else Level.WARNING)
+
+    def told(line: Line) -> None:
+        if line.action != "run_not_started":  # that one is the command's own to tell
+            lines(line)
+
     with Stopping() as stopping:
-        make = partial(make_worker, settings, lines=lines)
+        make = partial(make_worker, settings, lines=told)
         Rounds(make, stopping, needed=needed, json=json).go(period, limit)
 
 
@@ -121,12 +127,11 @@ class Rounds:
         from fencepost.ports import StoreFailed
 
         try:
-            summary = self._ready().deliver(
-                remaining_seconds=remaining, correlation="fencepost run"
-            )
+            summary = self._ready().deliver(remaining_seconds=remaining, correlation=_here())
         except StoreFailed as failed:
             refused = failed.failure in (Failure.REFUSED, Failure.DATA)
             if insist and not refused:
+                print_trouble(f"{failed.detail}; trying again at the next tick")
                 return False
             code = ExitCode.REFUSED if refused else ExitCode.DATABASE_AWAY
             raise CommandFailed(failed.detail, code) from None
@@ -151,7 +156,12 @@ class Rounds:
             print_line(
                 f"run {summary.run[:8]} {summary.ended.value.replace('_', ' ')}: {', '.join(counted) or 'nothing due'}"
             )
-        sys.stdout.flush()
+        flush()
+
+
+def _here() -> str:
+    """Who holds what this run claims, for `explain`."""
+    return f"fencepost run on {socket.gethostname()}, pid {os.getpid()}"
 
 
 def _settings(

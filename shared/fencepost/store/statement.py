@@ -11,8 +11,9 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 
-from fencepost.core.operation import DatabaseAway
-from fencepost.store.new_notification import Enqueued, NewNotification, Refused
+from fencepost.core.operation import DatabaseAway, Refused
+from fencepost.store.new_notification import Enqueued, NewNotification
+from fencepost.store.new_notification import Refused as RowRefused
 from fencepost.store.operator_error import BUSY, translated
 from fencepost.store.producer import enqueue_many
 
@@ -47,7 +48,7 @@ class Statements:
         """All rows of one statement of `queries/`."""
         return self._insist(lambda: self.connection.execute(_text(name), params).fetchall())
 
-    def enqueue(self, rows: Sequence[NewNotification]) -> list[Enqueued | Refused]:
+    def enqueue(self, rows: Sequence[NewNotification]) -> list[Enqueued | RowRefused]:
         """Good rows are enqueued, bad ones answered, in the order given."""
         return self._insist(lambda: enqueue_many(self.connection, rows, atomic=False))
 
@@ -74,6 +75,8 @@ class Statements:
                     raise translated(error) from None
             except psycopg.Error as error:
                 raise translated(error) from None
+            except UnicodeEncodeError:
+                raise Refused("a word holds bytes that are not UTF-8") from None
         raise AssertionError("unreachable: the last try returns or raises")
 
 

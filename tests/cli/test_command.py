@@ -1,0 +1,146 @@
+"""What holds for every command: exit codes, one line of trouble, quick help, no secret."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.conftest import MODULE, SCRIPT, Fencepost, call, environment
+
+AWAY = "postgresql://ann:hidden@127.0.0.1:1/none"
+EVERY_COMMAND = [
+    ("migrate",),
+    ("bind", "test"),
+    ("channel", "list"),
+    ("channel", "pause", "hook", "--reason", "x"),
+    ("channel", "resume", "hook"),
+    ("enqueue", "-"),
+    ("status",),
+    ("explain", "1"),
+    ("cancel", "1"),
+    ("redrive", "1"),
+    ("resolve", "1", "--dead", "--why", "x"),
+    ("quarantine", "--why", "x", "--yes"),
+    ("run", "--installation", "test"),
+]
+
+
+def one_line(text: str) -> bool:
+    return text.startswith("fencepost: ") and text.count("\n") == 1 and text.endswith("\n")
+
+
+@pytest.mark.parametrize("words", EVERY_COMMAND, ids=" ".join)
+def test_without_a_database_url_it_is_a_matter_of_usage(words: tuple[str, ...]) -> None:
+    said = call(None, *words)
+    assert said.code == 2
+    assert one_line(said.err), said.err
+    assert "DATABASE_URL is not set" in said.err
+
+
+@pytest.mark.parametrize("words", EVERY_COMMAND, ids=" ".join)
+def test_a_database_that_is_away_is_exit_code_3_in_one_line(words: tuple[str, ...]) -> None:
+    said = call(AWAY, *words)
+    assert said.code == 3, said.err
+    assert one_line(said.err), said.err
+    assert "hidden" not in said.err
+    assert said.out == ""
+
+
+def test_the_database_url_of_the_command_line_outranks_the_environment() -> None:
+    said = call("postgresql://127.0.0.1:2/env", "status", "--database-url", AWAY)
+    assert "port 1 " in said.err
+
+
+def test_a_connection_string_that_cannot_be_read_is_not_repeated() -> None:
+    said = call("postgres:/ann:hidden@host/name", "status")
+    assert (said.code, "hidden" in said.err) == (3, False)
+    assert one_line(said.err)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("nonsense",), ("bind",), ("explain", "seven"), ("explain", "0"), ("status", "--nonsense")],
+    ids=" ".join,
+)
+def test_a_wrong_command_line_is_exit_code_2_in_one_line(words: tuple[str, ...]) -> None:
+    said = call(AWAY, *words)
+    assert said.code == 2
+    assert one_line(said.err), said.err
+
+
+def test_no_command_shows_the_help() -> None:
+    said = call(None)
+    assert said.code == 2
+    assert "Commands:" in said.err
+
+
+@pytest.mark.parametrize("command", [MODULE, SCRIPT], ids=["module", "script"])
+def test_help_is_there_both_ways_and_never_shows_the_database_url(command: tuple[str, ...]) -> None:
+    assert call(AWAY, "--help", command=command).code == 0
+    for words in EVERY_COMMAND:
+        names = [word for word in words[:2] if word.isalpha() and word not in ("test", "hook")]
+        said = call(AWAY, *names, "--help", command=command)
+        assert said.code == 0
+        assert "hidden" not in said.out
+
+
+def test_help_is_quick_because_it_loads_no_driver() -> None:
+    probe = (
+        "import sys; from fencepost_cli.main import answer; answer(['--help']); "
+        "loaded = {'psycopg', 'msgspec', 'rich', 'asyncio', 'httpunk'} & set(sys.modules); "
+        "sys.exit(f'loaded {loaded}' if loaded else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.postgres
+def test_a_database_that_is_not_migrated_is_exit_code_4(server_url: str) -> None:
+    said = call(server_url, "status")
+    assert said.code == 4
+    assert "fencepost migrate" in said.err
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", [("channel", "list", "--json"), ("status",)], ids=" ".join)
+def test_whoever_reads_the_output_may_go_away(
+    database_url: str, hook: str, words: tuple[str, ...], unbuffered: str
+) -> None:
+    """`fencepost … | head`: no traceback, an exit code of its own."""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [*MODULE, *words],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        env={**environment(database_url), "PYTHONUNBUFFERED": unbuffered},
+        timeout=60,
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.postgres
+def test_control_characters_of_others_do_not_reach_the_terminal(
+    fencepost: Fencepost, hook: str
+) -> None:
+    assert fencepost("channel", "pause", hook, "--reason", "\x1b[31mred\nalert").code == 0
+    for words in (("status",), ("channel", "list")):
+        out = fencepost(*words).out
+        assert "\x1b" not in out
+        assert "red alert" in out
+
+
+@pytest.mark.postgres
+def test_a_locale_without_unicode_is_no_obstacle(fencepost: Fencepost, hook: str) -> None:
+    """Neither for what is shown nor for what is said: bytes that are no UTF-8 are refused in one line."""
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    assert fencepost("channel", "pause", hook, "--reason", "Störung").code == 0
+    said = fencepost("status", more={**plain, "PYTHONIOENCODING": "ascii"})
+    assert (said.code, said.err) == (0, "")
+    assert "St\\xf6rung" in said.out
+    said = fencepost("channel", "pause", hook, "--reason", "Störung", more=plain)
+    assert said.code == 1
+    assert one_line(said.err)
