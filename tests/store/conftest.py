@@ -9,10 +9,8 @@ from tests.store.postgres_bench import PostgresBench, new_database
 
 @pytest.fixture(scope="module")
 def module_bench(server_url: str, template: str) -> Iterator[PostgresBench]:
-    with new_database(server_url, template) as url:
-        opened = PostgresBench(url)
+    with new_database(server_url, template) as url, PostgresBench(url) as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture
@@ -20,3 +18,10 @@ def bench(module_bench: PostgresBench) -> PostgresBench:
     """One database for a module, emptied for each test: the store meets it with the plans of the test before."""
     module_bench.reset()
     return module_bench
+
+
+@pytest.fixture
+def own_bench(server_url: str, template: str) -> Iterator[PostgresBench]:
+    """A database of this test's own: what it changes beside the tables harms nobody."""
+    with new_database(server_url, template) as url, PostgresBench(url) as opened:
+        yield opened

@@ -85,7 +85,10 @@ class PostgresBench:
         self.admin.execute("update bench.clock set now = '2030-01-01 00:00:00+00'")
         self.admin.execute(CHANNELS)
 
-    def close(self) -> None:
+    def __enter__(self) -> "PostgresBench":
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self.wait(self.store.close())
         self.runner.close()
         self.admin.close()

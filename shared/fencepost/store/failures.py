@@ -1,22 +1,16 @@
 """What an exception of the driver says about the effect of what was said: the only place that reads SQLSTATEs."""
 
 import psycopg
-from psycopg import errors
 from psycopg.pq import ConnStatus
 
 from fencepost.core.exchange import Failure
 from fencepost.ports import StoreFailed
 
-RETRY = (  # rolled back, and may go through the next time
-    errors.TransactionRollback,  # 40001, 40P01 …
-    errors.LockNotAvailable,
-    errors.QueryCanceled,  # the role's statement_timeout
-    errors.InsufficientResources,
-)
-DATA = (psycopg.DataError, psycopg.IntegrityError, errors.ProgramLimitExceeded, UnicodeEncodeError)
-ELSEWHERE = (
-    "25006",
-)  # a server that only reads: after a failover the next dial may find the writer
+# By SQLSTATE: the driver's exception classes do not follow its first two characters.
+RETRY = ("40", "53", "55P03", "57014")  # rolled back: deadlock, no memory, busy, statement_timeout
+DATA = ("22", "23", "54")
+GONE = ("08", "57P")  # the connection, or the server under it
+ELSEWHERE = "25006"  # a server that only reads: after a failover the next dial may find the writer
 LINE_CHARACTERS_MAX = 300
 
 
@@ -25,16 +19,17 @@ def translate(failure: Exception, connection: psycopg.AsyncConnection) -> StoreF
     detail = one_line(failure)
     if _gone(failure, connection):
         return StoreFailed(Failure.UNKNOWN, detail)
-    if isinstance(failure, RETRY):
+    state = _state(failure)
+    if state.startswith(RETRY):
         return StoreFailed(Failure.RETRY, detail)
-    if isinstance(failure, DATA):
+    if state.startswith(DATA):
         return StoreFailed(Failure.DATA, detail)
     return StoreFailed(Failure.REFUSED, detail)
 
 
 def must_dial_anew(failure: Exception) -> bool:
     """Whether this server, though it answers, is the wrong one."""
-    return isinstance(failure, psycopg.Error) and failure.sqlstate in ELSEWHERE
+    return _state(failure) == ELSEWHERE
 
 
 def one_line(failure: BaseException) -> str:
@@ -49,7 +44,14 @@ def one_line(failure: BaseException) -> str:
 def _gone(failure: Exception, connection: psycopg.AsyncConnection) -> bool:
     if connection.closed or connection.pgconn.status != ConnStatus.OK:
         return True
-    if not isinstance(failure, psycopg.Error):
-        return False
-    fatal = failure.diag.severity_nonlocalized in ("FATAL", "PANIC")
-    return fatal or isinstance(failure, psycopg.InterfaceError)
+    if _state(failure).startswith(GONE) or isinstance(failure, psycopg.InterfaceError):
+        return True
+    fatal = isinstance(failure, psycopg.Error) and failure.diag.severity_nonlocalized
+    return fatal in ("FATAL", "PANIC")
+
+
+def _state(failure: Exception) -> str:
+    """The SQLSTATE; a class of its own kind where the driver refused before the server saw anything."""
+    if isinstance(failure, psycopg.Error) and failure.sqlstate:
+        return failure.sqlstate
+    return "22" if isinstance(failure, psycopg.DataError | UnicodeEncodeError) else ""

@@ -81,24 +81,25 @@ begin
   perform fencepost.act_(p_ids);
 end $f$;
 
--- Evidence from outside any run. Answers one letter a fact: A written down, R known before, C conflict (a second delivered; written down),
--- U of a notification that is not here (written down), - no fact (uncertain and held are none).
+-- Evidence from outside any run. Answers one letter a fact: A written down, C written down and a conflict (a second delivered), R known before,
+-- U of a notification that is not here (written down too), - no fact (uncertain and held are none).
 create function fencepost.evidence(p_source text, p_ids bigint[], p_fences bigint[], p_outcomes fencepost.outcome[], p_references text[], p_details text[]) returns text
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp set jit = off set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off as $f$
-declare v_answer text;
+declare v_known boolean[];
 begin
-  select coalesce(string_agg(case
-           when w.id is null or w.outcome is null or w.outcome >= 'uncertain' then '-'
-           when (select 1 from fencepost.notification n where n.id = w.id) is null then 'U'
-           when w.outcome = 'delivered' and w.fence > 0 and fencepost.delivered_elsewhere_(w.id, w.fence, fencepost.sent_by_(w.id, w.fence)) then 'C'
-           when (select 1 from fencepost.evidence e where e.notification_id = w.id and (e.fence = w.fence or coalesce(w.fence, 0) = 0) and e.run_id = fencepost.nobody()
-                    and e.source = p_source and e.outcome = w.outcome limit 1) = 1 then 'R'
-           else 'A' end, '' order by w.ord), '')
-    into v_answer from unnest(p_ids, p_fences, p_outcomes) with ordinality as w(id, fence, outcome, ord);
+  select array_agg((select 1 from fencepost.evidence e where e.notification_id = w.id and (e.fence = w.fence or coalesce(w.fence, 0) = 0) and e.run_id = fencepost.nobody()
+                       and e.source = p_source and e.outcome = w.outcome limit 1) is not null order by w.ord)
+    into v_known from unnest(p_ids, p_fences, p_outcomes) with ordinality as w(id, fence, outcome, ord);
   perform fencepost.note_(null, p_source, p_ids, p_fences, p_outcomes, p_references, p_details);
-  return v_answer;
+  return (select coalesce(string_agg(case
+      when w.id is null or w.outcome is null or w.outcome >= 'uncertain' then '-'
+      when (select 1 from fencepost.notification n where n.id = w.id) is null then 'U'
+      when v_known[w.ord] then 'R'
+      when w.outcome = 'delivered' and w.fence > 0 and fencepost.delivered_elsewhere_(w.id, w.fence, fencepost.sent_by_(w.id, w.fence)) then 'C'
+      else 'A' end, '' order by w.ord), '')
+    from unnest(p_ids, p_fences, p_outcomes) with ordinality as w(id, fence, outcome, ord));
 end $f$;
 
 -- Whose attempt a fence was, as far as is known: a callback knows the fence, not the run.
