@@ -11,6 +11,8 @@ from rig.ground import state_of
 
 TICK_SECONDS = 1.0
 LOOK_SECONDS = 0.15
+ENCORE = 2000  # notifications, where the first file was closed before both accidents had begun
+ENCORES_MAX = 3
 PATIENCE_SECONDS = 52.0  # then it ends as it is, and the table says what is missing
 
 
@@ -37,7 +39,10 @@ def _until_over(
             schedule.tick()
             next_tick += TICK_SECONDS
         _step(stage, screen, schedule, kill, stale)
-        screen.progress(stage.book.progress(), stage.lines, _states(schedule))
+        progress = stage.book.progress()
+        screen.progress(progress, stage.lines, _states(schedule))
+        if not progress.open and not (kill.begun and stale.begun) and stage.files <= ENCORES_MAX:
+            screen.say(f"all closed too soon for both accidents: {stage.enqueue(ENCORE):,} more")
         time.sleep(LOOK_SECONDS)
     schedule.join(TIMEOUT_SECONDS + 2)
 

@@ -16,6 +16,7 @@ from rig.receiver import LocalProvider
 AGE_SECONDS = (0.6, 2.5)  # of an invocation that is worth freezing: at work, with time left
 LOOK_BACK = 1000  # arrivals at the provider
 TAKEOVER_SECONDS = 1.0  # from the first row taken over
+THAW_BY_SECONDS = 6.2  # of the invocation's age: it must have time left to speak
 
 
 class Stage(StrEnum):
@@ -37,6 +38,10 @@ class Accident:
     in_flight: int = 0  # of those, requests that had reached the provider
     fate: Fate = field(default_factory=lambda: Fate(taken_over=0, late_words=0, example=None))
     _first_seen: float | None = None  # a takeover, monotonic
+
+    @property
+    def begun(self) -> bool:
+        return self.stage is not Stage.WAITING
 
     @property
     def happened(self) -> bool:
@@ -107,13 +112,14 @@ class Accident:
             self.stage = Stage.ENDED
         elif ended:
             self.stage, self._first_seen = Stage.WAITING, None  # its time ran out; another one
-        elif self.stage is Stage.FROZEN and self._taken_over(book, self.invocation.tick):
+        elif self.stage is Stage.FROZEN and self._taken_over(book, self.invocation):
             self.invocation.runtime.thaw()
             self.stage = Stage.THAWED
 
-    def _taken_over(self, book: Book, tick: str) -> bool:
+    def _taken_over(self, book: Book, frozen: Invocation) -> bool:
         """All of it, or some of it for a while: the frozen run's own time is running out too."""
         if not self.fate.taken_over:
             return False
         self._first_seen = self._first_seen or time.monotonic()
-        return time.monotonic() - self._first_seen > TAKEOVER_SECONDS or not book.held_by(tick)
+        waited = time.monotonic() - self._first_seen > TAKEOVER_SECONDS
+        return waited or frozen.age_seconds > THAW_BY_SECONDS or not book.held_by(frozen.tick)

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from demo.database import Book, own_database
 from demo.screen import Screen
@@ -28,16 +29,29 @@ TIMING = {
 FENCEPOST = [sys.executable, "-m", "fencepost_cli"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Stage:
     """Everything in place, and nothing sent yet."""
+
+    folder: Path
+    seed: int
 
     book: Book
     provider: LocalProvider
     runtimes: list[Runtime]
     environment: Mapping[str, str]  # for the `fencepost` command
-    lines: int  # in the file
     slots: int  # of one run, all channels together
+    lines: int = 0  # of all files
+    files: int = 0
+
+    def enqueue(self, count: int) -> int:
+        """One more file of notifications, through the `fencepost` command. How many lines it has."""
+        file = self.folder / f"notifications-{self.files + 1}.jsonl"
+        lines = write_file(file, seed=self.seed + self.files, count=count, url=self.provider.url)
+        fencepost(self.environment, "enqueue", str(file))
+        self.files += 1
+        self.lines += lines
+        return lines
 
 
 @contextlib.contextmanager
@@ -49,23 +63,24 @@ def set_stage(
         provider = stack.enter_context(local_provider(folder, seed=seed))
         screen.say(f"a provider that misbehaves on purpose at {provider.url}")
         environment = _environment(url)
-        lines = _enqueue(screen, environment, folder, provider.url, seed=seed, count=count)
+        _prepare(screen, environment)
         book = Book(url)
         stack.callback(book.close)
         started = [
             stack.enter_context(_runtime(environment, folder, n + 1)) for n in range(runtimes)
         ]
-        screen.say(f"{runtimes} real Lambda runtimes, function timeout {TIMEOUT_SECONDS} s")
-        yield Stage(
+        stage = Stage(
+            folder=folder,
+            seed=seed,
             book=book,
             provider=provider,
             runtimes=started,
             environment=environment,
-            lines=lines,
-            slots=sum(
-                one["slots"] for one in tomllib.loads(CHANNELS.read_text())["channel"].values()
-            ),
+            slots=sum(one["slots"] for one in _channels()),
         )
+        screen.say(f"fencepost enqueue: {stage.enqueue(count):,} notifications from a JSONL file")
+        screen.say(f"{runtimes} real Lambda runtimes, function timeout {TIMEOUT_SECONDS} s")
+        yield stage
 
 
 def fencepost(environment: Mapping[str, str], *arguments: str) -> str:
@@ -90,18 +105,15 @@ def _server(screen: Screen) -> Iterator[str]:
         yield server.url
 
 
-def _enqueue(
-    screen: Screen, environment: Mapping[str, str], folder: Path, url: str, *, seed: int, count: int
-) -> int:
-    file = folder / "notifications.jsonl"
-    lines = write_file(file, seed=seed, count=count, url=url)
+def _prepare(screen: Screen, environment: Mapping[str, str]) -> None:
     fencepost(environment, "migrate")
     fencepost(environment, "bind", INSTALLATION)
     fencepost(environment, "channel", "apply", str(CHANNELS))
     screen.say("fencepost migrate · bind demo · channel apply demo/channels.toml")
-    fencepost(environment, "enqueue", str(file))
-    screen.say(f"fencepost enqueue {file.name}: {lines:,} notifications")
-    return lines
+
+
+def _channels() -> list[dict[str, Any]]:
+    return list(tomllib.loads(CHANNELS.read_text())["channel"].values())
 
 
 def _environment(url: str) -> dict[str, str]:

@@ -30,7 +30,7 @@ class Evidence:
     arrivals: list[Arrival]
     kill: Accident
     stale: Accident
-    lines_in_file: int
+    lines_in_file: int  # or files
     slots: int  # of one run, all channels together
 
 
@@ -46,7 +46,7 @@ def broken(lines: list[Line]) -> list[Line]:
 def _what_happened(evidence: Evidence) -> list[Line]:
     account, count = evidence.account, evidence.count
     numbers = [
-        ("lines in the file", evidence.lines_in_file, "file"),
+        ("lines in the files", evidence.lines_in_file, "file"),
         ("enqueued", account.enqueued, "database"),
         ("delivered", account.delivered, "database"),
         ("recipients that got it", count.subjects_with_effect, "provider"),

@@ -100,12 +100,12 @@ WORDS = (
 
 
 def notifications(*, seed: int, count: int, url: str) -> Iterator[dict[str, Any]]:
-    """Lines for `fencepost enqueue`, channels mixed, `subject` of the address unique in the file."""
+    """Lines for `fencepost enqueue`, channels mixed, each address unique by seed and number."""
     dice = random.Random(seed)
     order = [pick for way in WAYS for pick in _picks(way, count)]
     dice.shuffle(order)
     for number, (way, misbehaviour) in enumerate(order):
-        subject = f"{way.channel}-{number:06d}"
+        subject = f"{way.channel}-{seed}-{number:06d}"
         path = f"{way.door}/{misbehaviour.behaviour}/{misbehaviour.times}/{subject}"
         line: dict[str, Any] = {
             "channel": way.channel,
