@@ -1,4 +1,4 @@
-"""What a fresh sandbox does: `python -S cold.py FOLDER import|tick`, with the handler's FOLDER and the layers on its path.
+"""What a fresh sandbox does: `python -S cold.py FOLDER import|tick`, FOLDER the handler's, the layers on the path.
 
 Tells the CPU and wall milliseconds of importing the handler, and (tick) of its first invocation, and whether boto3 is
 loaded then. Standard library only, and nothing of it that the handler would have had to load by itself counts.

@@ -23,6 +23,7 @@ class Round:
 
     rate: float  # notifications a second
     backend_us: float
+    server_us: float  # its other helpers too
     client_us: float
     wal: float  # bytes, claim to closed
     enqueue_wal: float
@@ -40,7 +41,9 @@ def drain_round(server: Server, design: str, *, batch: int, workers: int, rows: 
         enqueued = meter.wal_position(connection)
         connection.execute("vacuum analyze")
         full = meter.wal_position(connection)
+        server_ns = meter.whole_server_ns(server.pid)
         told, backend_ns = _drained(connection, url, design, batch, workers)
+        server_ns = meter.whole_server_ns(server.pid) - server_ns
         drained = meter.wal_position(connection)
         _check_nothing_lost(connection, design, rows, sum(one["rows"] for one in told))
         updates = _updates(connection, design)
@@ -48,6 +51,7 @@ def drain_round(server: Server, design: str, *, batch: int, workers: int, rows: 
     return Round(
         rate=rows / seconds,
         backend_us=backend_ns / rows / 1000,
+        server_us=server_ns / rows / 1000,
         client_us=sum(one["cpu"] for one in told) / rows * 1e6,
         wal=(drained - full) / rows,
         enqueue_wal=(enqueued - empty) / rows,

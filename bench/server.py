@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,7 +62,7 @@ class Server:
                 )
             )
         try:
-            yield make_conninfo(self.local.url, dbname=name)
+            yield f"{self.local.url.rpartition('/')[0]}/{name}"  # a URL: not everybody reads conninfo
         finally:
             with psycopg.connect(self.local.url, autocommit=True) as admin:
                 admin.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
@@ -75,9 +75,11 @@ def available() -> dict[str, Path]:
 
 
 @contextlib.contextmanager
-def running(binaries: Path, *, core: int | None = None) -> Iterator[Server]:
-    """A server on the given binaries (on one core, if one is named)."""
-    with local_postgres(binaries=binaries, settings=SETTINGS) as local:
+def running(
+    binaries: Path, *, core: int | None = None, settings: Mapping[str, str] = {}
+) -> Iterator[Server]:
+    """A server on the given binaries (on one core, if one is named), with settings over the bench's own."""
+    with local_postgres(binaries=binaries, settings={**SETTINGS, **settings}) as local:
         if core is not None and local.process is not None:
             os.sched_setaffinity(local.process.pid, {core})
         with psycopg.connect(local.url, autocommit=True) as admin:
