@@ -20,7 +20,8 @@ def main() -> int:
     if why := unavailable():
         print(f"demo: {why}", file=sys.stderr)
         return 2
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     began = time.monotonic()
     try:
         code = run(arguments)
