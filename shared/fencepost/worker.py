@@ -130,7 +130,7 @@ class Worker:
         """What found no database goes to the log, and to the queue where there is one."""
         bodies = evidence_messages(self._settings.installation, run, unsaid)
         for body in bodies:
-            telemetry.say(Line(Level.ERROR, "evidence_unsaid", {"message": body}))
+            telemetry.say(Line(Level.ERROR, "evidence_unsaid", {"evidence": body}))
         if bodies and self._parts.say_elsewhere is not None:
             taken = self._parts.say_elsewhere(bodies, hard_end - self._clock())
             level = Level.INFO if taken == len(bodies) else Level.ERROR

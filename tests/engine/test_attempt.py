@@ -22,7 +22,7 @@ from fencepost.core.repeat import OTHER_BYTES
 from fencepost.core.reply import Phase, Reply
 from fencepost.core.step import Replied
 from fencepost.ports import Prepared, SendCancelled
-from tests.engine.fakes import ACCEPTED, FakeSender, row
+from tests.engine.fakes import ACCEPTED, BOUND_SECONDS, FakeSender, row
 
 SECRET = "hunter2"
 DIGEST = bytes(range(16))
@@ -31,7 +31,8 @@ DIGEST = bytes(range(16))
 def send(sender: FakeSender, claimed: Claimed | None = None, *, timeout: float = 1.0) -> Replied:
     async def whole() -> Replied:
         clock = asyncio.get_running_loop().time
-        return await attempt(sender, claimed or row(), timeout_seconds=timeout, clock=clock)
+        async with asyncio.timeout(BOUND_SECONDS):
+            return await attempt(sender, claimed or row(), timeout_seconds=timeout, clock=clock)
 
     return asyncio.run(whole())
 

@@ -235,8 +235,11 @@ def test_a_send_that_will_not_stop_is_counted_and_not_waited_for() -> None:
 
     async def whole() -> int:
         drive = stage.drive(machine)
-        await drive.to_the_end(BEGIN)
-        release.set()
+        try:
+            async with asyncio.timeout(BOUND_SECONDS):
+                await drive.to_the_end(BEGIN)
+        finally:
+            release.set()
         return drive.stragglers
 
     assert asyncio.run(whole()) == 1

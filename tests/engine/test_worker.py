@@ -153,7 +153,7 @@ def test_what_finds_no_database_leaves_as_evidence_and_as_log_lines() -> None:
     assert [fact["digest"] for fact in facts] == ["00" * 16] * 2
     assert 0 < bench.seconds[0] < 0.6, "there was time left to say it"
     unsaid = [line for line in bench.lines if line.action == "evidence_unsaid"]
-    assert [line.particulars["message"] for line in unsaid] == [body]
+    assert [line.particulars["evidence"] for line in unsaid] == [body]
     everything = repr(bench.lines) + body
     assert "payload-secret" not in everything
     assert "recipient-secret" not in everything
