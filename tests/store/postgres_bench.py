@@ -49,9 +49,7 @@ select c.kind, c.reason, coalesce(q.fence, c.fence), coalesce(q.run_id <> fencep
   left join fencepost.queue q on q.notification_id = n.id left join fencepost.closed c on c.notification_id = n.id
 """
 LEDGER = "select fence, outcome, taken_over from fencepost.attempts where notification_id = %(id)s order by fence"
-EVIDENCE = (
-    "select fence, outcome from fencepost.evidence where notification_id = %(id)s order by 1, 2"
-)
+EVIDENCE = "select distinct fence, outcome from fencepost.evidence where notification_id = %(id)s order by 1, 2"
 SAY = """select fencepost.evidence(%(source)s, array[%(id)s]::bigint[], array[%(fence)s]::bigint[],
                                    array[%(outcome)s]::fencepost.outcome[], array[null]::text[], array[null]::text[])"""
 

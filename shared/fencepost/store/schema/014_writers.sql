@@ -23,9 +23,9 @@ begin
   a as (insert into fencepost.attempt (notification_id, fence, run_id, claimed_at, at, outcome, taken_over)
         select d.notification_id, d.fence, d.run_id, d.claimed_at, fencepost.now_(), 'uncertain', true from d where d.leased
            and (select 1 from fencepost.attempt a where a.notification_id = d.notification_id and a.fence = d.fence) is null),
-  k as (insert into fencepost.closed (notification_id, closed_at, fence, kind, attempts, reason)
+  k as (insert into fencepost.closed (notification_id, closed_at, fence, kind, attempts, reason, detail)
         select e.notification_id, fencepost.now_(), e.fence + 1, case when e.known then 'delivered'::fencepost.kind else 'cancelled' end, e.attempts,
-               case when e.known then 'evidence' else left(concat_ws(': ', 'cancelled', p_why), 200) end from e),
+               case when e.known then 'evidence' else 'cancelled' end, left(nullif(concat_ws(': ', p_who, p_why), ''), 2000) from e),
   o as (insert into fencepost.operation (notification_id, at, fence, what, was, who, why)
         select e.notification_id, fencepost.now_(), e.fence + 1, 'cancel', case when e.leased then 'leased' else 'waiting' end, left(p_who, 200), left(p_why, 500) from e)
   select array_agg(e.notification_id), array_agg(case when e.known then 'delivered' when e.leased then 'cancelled_leased' else 'cancelled' end) into v_ids, v_verdicts from e;
