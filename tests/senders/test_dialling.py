@@ -16,8 +16,16 @@ from fencepost.senders import dial
 from fencepost.senders.dial import Endpoint, SystemResolver
 from fencepost.senders.request import read_url
 from fencepost.senders.trouble import Trouble, Unsent
-from tests.senders.peers import Peer, Server
-from tests.senders.stage import HOST, answers, loopback, never, server_context, stage
+from tests.senders.peers import H1Peer, Peer, Server
+from tests.senders.stage import (
+    HOST,
+    answers,
+    client_context,
+    loopback,
+    never,
+    server_context,
+    stage,
+)
 
 SHORT_SECONDS = 0.3
 GENEROUS_OVERSHOOT_SECONDS = 2.0
@@ -106,6 +114,39 @@ async def test_a_peer_that_leaves_in_tls_is_not_sent(end: str) -> None:
         on.scheme = "https"
         reply = await on.send()
         assert (reply.phase, reply.reason) == (Phase.NOT_SENT, Trouble.TLS)
+
+
+async def test_a_peer_that_speaks_before_tls_is_not_sent() -> None:
+    async def greets(peer: Peer) -> None:
+        assert isinstance(peer, H1Peer)
+        await peer.write(b"220 mail.test ESMTP\r\n")
+        await never()
+
+    async with stage() as on:
+        await on.serve(greets, protocol="plain")
+        on.scheme = "https"
+        for _ in range(5):
+            reply = await on.send()
+            assert (reply.phase, reply.reason) == (Phase.NOT_SENT, Trouble.TLS)
+
+
+async def test_a_peer_that_spoke_before_the_handshake_leaves_no_socket() -> None:
+    async def greets(peer: Peer) -> None:
+        assert isinstance(peer, H1Peer)
+        await peer.write(b"220 mail.test ESMTP\r\n")
+        greeted.set()
+        await never()
+
+    greeted = asyncio.Event()
+    async with stage() as on:
+        server = await on.serve(greets, protocol="plain")
+        connected = await dial.first_connected([loopback(server.port)])
+        await greeted.wait()  # its words lie in the kernel before asyncio reads the first time
+        on.scheme = "https"
+        dialler = dial.Dialer(resolve=on.resolve, context=client_context())
+        with pytest.raises(Unsent) as unsent:
+            await dialler._stream(connected, on.request().origin)
+        assert unsent.value.trouble is Trouble.TLS
 
 
 @pytest.mark.parametrize("foreign", ["another name", "another authority"])

@@ -42,28 +42,6 @@ async def test_waiting_for_a_place_counts_and_is_not_sent() -> None:
         await asyncio.wait({first})
 
 
-async def test_a_place_given_up_by_a_cancelled_waiter_goes_to_the_next() -> None:
-    async def held(peer: Peer) -> None:
-        asked = await peer.request()
-        await free.wait()
-        await peer.answer(asked)
-        await answers(peer)
-
-    free = asyncio.Event()
-    async with stage() as on:
-        on.transport = on.new_transport(connections_max=1)
-        server = await on.serve(held)
-        first = asyncio.ensure_future(on.send(b"1"))
-        await until(lambda: len(server.log.requests) == 1, "the first arrived")
-        second, third = asyncio.ensure_future(on.send(b"2")), asyncio.ensure_future(on.send(b"3"))
-        await asyncio.sleep(0)
-        first.add_done_callback(lambda _: second.cancel())  # just as its turn comes
-        free.set()
-        assert (await first).phase is Phase.ANSWERED
-        assert (await third).phase is Phase.ANSWERED
-        await asyncio.wait({second})
-
-
 async def test_an_idle_connection_makes_room_for_another_host() -> None:
     async with stage() as on:
         on.transport = on.new_transport(connections_max=1)

@@ -1,6 +1,12 @@
 """URLs taken apart, and what may not be called at all."""
 
+import contextlib
+
 import pytest
+from httpunk._httpunk import H1Codec
+from httpunk.http import HeaderMap
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fencepost.senders.request import InvalidUrl, Request, read_url
 
@@ -40,6 +46,22 @@ def test_what_is_no_url_is_refused_without_being_repeated(url: str) -> None:
     with pytest.raises(InvalidUrl) as refused:
         read_url(url)
     assert "test" not in str(refused.value)
+
+
+@given(host=st.text(min_size=1, max_size=20), path=st.text(), query=st.text())
+def test_whatever_is_accepted_the_engine_can_write(host: str, path: str, query: str) -> None:
+    for url in (f"https://hook.test/{path}?{query}", f"https://{host}/"):
+        with contextlib.suppress(InvalidUrl):
+            origin, target = read_url(url)
+            written = H1Codec().serialize_request(
+                "POST",
+                target,
+                HeaderMap([("host", origin.authority)]),
+                http10=False,
+                content_length=1,
+                chunked=False,
+            )
+            assert written.count(b"\r\n") == 4  # the line, host, content-length, the empty one
 
 
 def test_nothing_private_is_shown() -> None:

@@ -11,7 +11,6 @@ class Trouble(StrEnum):
     ADDRESS_FORBIDDEN = (
         "address_forbidden"  # the host resolves to an address that may not be called
     )
-    SCHEME_FORBIDDEN = "scheme_forbidden"  # http:// where the channel wants https://
     CONNECT = "connect"
     TLS = "tls"
     HANDSHAKE = "handshake"  # HTTP/2 settings never came, or were refused
