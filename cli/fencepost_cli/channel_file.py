@@ -40,7 +40,7 @@ class Channel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
 
 
 class ChannelFile(Struct, frozen=True, forbid_unknown_fields=True):
-    channel: dict[Name, Channel]
+    channel: dict[Name, Channel] = {}
 
 
 def read_channels(file: Path) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """Lines into the database in batches, with a count of what became of them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fencepost_cli.jsonl import Bad, Good
@@ -23,11 +23,16 @@ class Intake:
     differing: int = 0
     refused: int = 0
     through: int = 0
+    notes: list[tuple[int, str]] = field(default_factory=list)
 
     def note(self, created: bool, differs: bool) -> None:
         self.enqueued += created
         self.existing += not created
         self.differing += differs
+
+    def take_notes(self) -> list[tuple[int, str]]:
+        notes, self.notes = self.notes, []
+        return notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +55,12 @@ def take(
 ) -> None:
     """Enqueue what is good and tell what is not, each batch in a transaction of its own."""
     for batch in batches(lines):
-        _tell_all(batch.bad, tell, intake)
+        faults = [(line.number, line.fault) for line in batch.bad]
         if batch.good:
-            _enqueue(database, batch.good, tell, intake)
+            faults += _enqueue(database, batch.good, intake)
+        intake.refused += len(faults)
+        for number, fault in sorted([*faults, *intake.take_notes()]):
+            tell(number, fault)
         intake.through = batch.last_line
         done(batch)
 
@@ -73,24 +81,17 @@ def batches(lines: Iterable[Good | Bad]) -> Iterator[Batch]:
         yield Batch(good, bad, number, size)
 
 
-def _tell_all(bad: Sequence[Bad], tell: Tell, intake: Intake) -> None:
-    for line in bad:
-        tell(line.number, line.fault)
-        intake.refused += 1
-
-
-def _enqueue(database: "Operator", good: Sequence[Good], tell: Tell, intake: Intake) -> None:
+def _enqueue(database: "Operator", good: Sequence[Good], intake: Intake) -> list[tuple[int, str]]:
+    """The faults the database found. What is there already with another content is noted, and no fault."""
     from fencepost import Refused
 
-    answers = database.enqueue([line.words for line in good])
-    for line, answer in zip(good, answers, strict=True):
+    faults = []
+    for line, answer in zip(good, database.enqueue([one.words for one in good]), strict=True):
         if isinstance(answer, Refused):
-            tell(line.number, answer.fault)
-            intake.refused += 1
+            faults.append((line.number, answer.fault))
             continue
         intake.note(answer.created, answer.differs)
         if answer.differs:
-            tell(
-                line.number,
-                f"its dedupe_key belongs to notification {answer.id}, whose content is another",
-            )
+            other = f"its dedupe_key belongs to notification {answer.id}, whose content is another"
+            intake.notes.append((line.number, other))
+    return faults

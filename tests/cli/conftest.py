@@ -11,6 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from fencepost_cli.main import answer
+
 MODULE = (sys.executable, "-m", "fencepost_cli")
 SCRIPT = (str(Path(sys.executable).parent / "fencepost"),)
 TIMEOUT_SECONDS = 60.0
@@ -57,6 +59,22 @@ def call(
         timeout=TIMEOUT_SECONDS,
     )
     return Said(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.fixture
+def inline(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Fencepost:
+    """The same command in this process: for what needs no process of its own. `database_url` first, or None."""
+
+    def ours(database_url: str | None, *words: str) -> Said:
+        monkeypatch.delenv("DATABASE_URL", raising=False)
+        monkeypatch.delenv("FENCEPOST_INSTALLATION", raising=False)
+        if database_url is not None:
+            monkeypatch.setenv("DATABASE_URL", database_url)
+        code = answer(words)
+        said = capsys.readouterr()
+        return Said(code, said.out, said.err)
+
+    return ours
 
 
 @pytest.fixture

@@ -1,0 +1,127 @@
+"""`fencepost channel`: a file applied whole or not at all."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Fencepost
+
+pytestmark = pytest.mark.postgres
+FULL = """
+[channel.hook]
+sender = "webhook"
+secret = "env:HOOK_SECRET"
+slots = 20
+rate = 60
+burst = 120
+on_uncertain = "resend"
+payload_bytes_max = 4096
+settings = { allow_http = true }
+policy = { attempts_max = 4, backoff_base_seconds = 0.5 }
+
+[channel.plain]
+sender = "webhook"
+on_uncertain = "hold"
+"""
+
+
+def written(tmp_path: Path, text: str) -> str:
+    file = tmp_path / "c.toml"
+    file.write_text(text)
+    return str(file)
+
+
+def test_all_that_a_file_says_is_what_the_channel_is(fencepost: Fencepost, tmp_path: Path) -> None:
+    said = fencepost("channel", "apply", written(tmp_path, FULL))
+    assert (said.code, said.out) == (
+        0,
+        "hook: created (revision 1)\nplain: created (revision 1)\n",
+    )
+    hook, plain = fencepost("channel", "list", "--json").json["channels"]
+    assert (hook["secret_reference"], hook["slots"], hook["rate"]) == ("env:HOOK_SECRET", 20, 60.0)
+    assert (hook["burst"], hook["on_uncertain"]) == (120.0, "resend")
+    assert hook["policy"]["attempts_max"] == 4
+    assert (plain["slots"], plain["rate"], plain["policy"]["attempts_max"]) == (50, None, 8)
+
+
+FAULTS = {
+    "an unknown key": ('[channel.a]\nsender = "webhook"\nslotz = 3\n', "unknown field `slotz`"),
+    "an unknown policy key": (
+        '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\npolicy = { tries = 3 }\n',
+        "unknown field `tries`",
+    ),
+    "an unknown table": ('[chanel.a]\nsender = "webhook"\n', "unknown field `chanel`"),
+    "no sender": ('[channel.a]\non_uncertain = "hold"\n', "missing required field `sender`"),
+    "no policy for doubt": ('[channel.a]\nsender = "webhook"\n', "on_uncertain must be chosen"),
+    "a wrong policy for doubt": (
+        '[channel.a]\nsender = "webhook"\non_uncertain = "maybe"\n',
+        "Invalid enum value 'maybe'",
+    ),
+    "a wrong name": ('[channel.A]\nsender = "webhook"\non_uncertain = "hold"\n', "channel"),
+    "too many slots": (
+        '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nslots = 5000\n',
+        "<= 1000",
+    ),
+    "a pasted secret": (
+        '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nsecret = "whsec_aGlkZGVu"\n',
+        "secret says where the secret is",
+    ),
+    "no TOML": ("[channel.a\n", "Expected ']'"),
+    "nothing in it": ("", "no [channel.NAME] table"),
+}
+
+
+@pytest.mark.parametrize("case", FAULTS)
+def test_a_fault_is_one_line_and_nothing_is_written(
+    fencepost: Fencepost, tmp_path: Path, case: str
+) -> None:
+    text, fault = FAULTS[case]
+    good = '[channel.good]\nsender = "webhook"\non_uncertain = "hold"\n' if text else ""
+    said = fencepost("channel", "apply", written(tmp_path, good + text))
+    assert said.code == 1
+    assert said.err.count("\n") == 1
+    assert fault in said.err
+    assert "whsec" not in said.err
+    assert fencepost("channel", "list", "--json").json == {"channels": []}
+
+
+def test_pause_and_resume(fencepost: Fencepost, hook: str, channels_file: Path) -> None:
+    said = fencepost("channel", "pause", hook, "--reason", "maintenance", "--for", "2h")
+    assert (said.code, said.out) == (0, "hook: paused for 2 h\n")
+    channels_file.write_text(channels_file.read_text() + "slots = 9\n")
+    said = fencepost("channel", "apply", str(channels_file))
+    assert said.out == "hook: changed (revision 3); still paused: maintenance\n"
+    assert "paused for 1 h 59 min: maintenance" in fencepost("status").out
+    assert (
+        fencepost("channel", "resume", hook).out == "hook: open again (was paused: maintenance)\n"
+    )
+    assert fencepost("channel", "resume", hook).out == "hook: was not paused\n"
+
+
+def test_a_dry_run_says_what_would_change(
+    fencepost: Fencepost, hook: str, channels_file: Path
+) -> None:
+    channels_file.write_text(channels_file.read_text() + "slots = 9\n")
+    said = fencepost("channel", "apply", str(channels_file), "--dry-run")
+    assert said.out == "hook: would be changed (revision 2)\n"
+    assert fencepost("channel", "list", "--json").json["channels"][0]["slots"] == 50
+
+
+@pytest.mark.parametrize(
+    "words", [("pause", "nowhere", "--reason", "x"), ("resume", "nowhere")], ids=" ".join
+)
+def test_an_unknown_channel_is_refused(fencepost: Fencepost, words: tuple[str, ...]) -> None:
+    said = fencepost("channel", *words)
+    assert (said.code, said.err) == (1, "fencepost: there is no channel nowhere\n")
+
+
+def test_binding(fencepost: Fencepost) -> None:
+    assert fencepost("bind", "production").out == "production: bound\n"
+    assert fencepost("bind", "production").out == "production: already\n"
+    said = fencepost("bind", "staging")
+    assert said.code == 1
+    assert "bound to installation production" in said.err
+    assert fencepost("bind", "staging", "--force", "--json").json == {
+        "installation": "staging",
+        "answer": "rebound",
+    }
