@@ -72,7 +72,8 @@ def _tell(screen: Screen, ended: Invocation) -> None:
 
 def _states(schedule: Schedule) -> list[str]:
     at_work = {one.runtime.name for one in schedule.under_way()}
-    return [f"{one.name}:{_state(one.pid(), one.name in at_work)}" for one in schedule.runtimes]
+    in_order = sorted(schedule.runtimes, key=lambda one: one.name)
+    return [f"{one.name}:{_state(one.pid(), one.name in at_work)}" for one in in_order]
 
 
 def _state(pid: int | None, at_work: bool) -> str:
