@@ -108,7 +108,7 @@ create function fencepost.enqueue_many(
   on_uncertains text[] default null, replays_of bigint[] default null, atomic boolean default true)
 returns table (row_number bigint, id bigint, created boolean, differs boolean, error text)
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp set jit = off set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_nestloop = off
+set search_path = pg_catalog, pg_temp set jit = off set plan_cache_mode = force_generic_plan set enable_seqscan = off
 as $f$
 #variable_conflict use_column
 declare
