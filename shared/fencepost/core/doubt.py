@@ -83,10 +83,8 @@ def may_resend(claimed: Claimed, facility: Facility, *, wait_seconds: float) -> 
 
     A provider that remembers keys must still remember this one; an unknown first attempt is taken as too old.
     """
-    if facility.collapses or facility.nothing:
-        return (
-            True  # shown once; or whoever chose `resend` without any facility chose the duplicate
-        )
+    if facility.collapses or facility.deduplicates_for_seconds is None:
+        return True  # shown once; or whoever chose `resend` without a key chose the duplicate
     return within_key_window(claimed, facility, wait_seconds=wait_seconds)
 
 
