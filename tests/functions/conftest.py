@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,11 +77,17 @@ def environment(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     monkeypatch.setenv("DATABASE_URL", database_url)
     monkeypatch.setenv("FENCEPOST_INSTALLATION", INSTALLATION)
     monkeypatch.setenv("WEBHOOK_SECRET", SECRET)
-    bootstrap.lambda_worker.cache_clear()
+    cold()
     yield
     if bootstrap.lambda_worker.cache_info().currsize:
         bootstrap.lambda_worker().close()
+    cold()
+
+
+def cold() -> None:
+    """As in a new sandbox: no worker yet, and a logger that will find this test's output and level."""
     bootstrap.lambda_worker.cache_clear()
+    logging.Logger.manager.loggerDict.pop("fencepost", None)
 
 
 @pytest.fixture
