@@ -27,6 +27,7 @@ class Fault(StrEnum):
     BAD_CLAIM = "bad_claim"  # it refuses the claim of a channel
     BAD_REST = "bad_rest"  # it refuses renewals and gate words
     SLOW_SEND = "slow_send"  # past the timeout
+    OVERSHOOT = "overshoot"  # a sender that keeps no deadline
     ACCEPT_THEN_DROP = "accept_then_drop"
     DROP = "drop"  # a byte left, and nothing was accepted
     NOT_SENT = "not_sent"

@@ -29,7 +29,7 @@ from fencepost.core.step import (
 from tests.simulation.faults import Fault
 from tests.simulation.network import Network
 from tests.simulation.provider import Sending, fate
-from tests.simulation.world import FACILITIES, HOLDING, KEYED, World
+from tests.simulation.world import FACILITIES, HOLDING, KEYED, POLICY, World
 
 STEPS_AT_ONE_INSTANT = 60
 STEPS_MAX = 20_000
@@ -41,7 +41,8 @@ class Invocation:
     def __init__(self, world: World, network: Network, *, lasts: float) -> None:
         self.world, self.network = world, network
         self.run_id = world.new_run()
-        self.hard_end = world.now + lasts
+        self.began_at, self.hard_end = world.now, world.now + lasts
+        self.cancelled: set[Held] = set()
         self.run = Run(
             run=self.run_id,
             timing=world.timing,
@@ -57,7 +58,11 @@ class Invocation:
         self.unheard: tuple[Exchange, Failure] | None = None  # the last, if it was not answered
         self.last_seq = 0
         self.steps: Counter[float] = Counter()
+        self.known: dict[Held, Outcome] = {}  # replies whose words no database has heard
+        self.trouble: set[Failure] = set()
+        self.was_frozen = False
         self._wake = 0
+        world.at_peace[self.run_id] = self._at_peace
         channels = world.database.start_run(self.run_id)
         self.feed(Started(channels, FACILITIES))
 
@@ -75,6 +80,8 @@ class Invocation:
         for command in self.run.step(event, self.world.now):
             if self.alive:
                 self._carry_out(command)
+        if isinstance(event, Answered):
+            self._look_at_lost(event)
         self._plan_wake()
 
     def _count_step(self) -> None:
@@ -83,10 +90,15 @@ class Invocation:
         self.world.require(calm, "a run does not spin")
 
     def _note(self, event: Event) -> None:
-        if isinstance(event, Answered):
+        if isinstance(event, Answered) and self.said is not None:
+            for word in self.said.settle:
+                self.known.pop(word.held, None)
             self.said = self.unheard = None
         if isinstance(event, Unanswered) and self.said is not None:
             self.unheard, self.said = (self.said, event.failure), None
+            self.trouble.add(event.failure)
+        if isinstance(event, Replied):
+            self.known[event.held] = event.outcome
 
     def _plan_wake(self) -> None:
         wake_at = self.run.wake_at()
@@ -147,6 +159,7 @@ class Invocation:
     def _send(self, claimed: Claimed, timeout: float) -> None:
         self._look_at_budget(claimed)
         self._look_at_rivals(claimed)
+        self._look_at_row(claimed)
         world = self.world
         sending = fate(world, claimed, self.run_id, timeout)
         sending.digest = self.version * 8
@@ -173,6 +186,7 @@ class Invocation:
         self.feed(Replied(sending.held, sending.outcome, _facts(sending)))
 
     def _cancel(self, held: Held) -> None:
+        self.cancelled.add(held)
         self.world.require(held in self.flights, "only what flies is cancelled", held=held)
         sending = self.flights[held]
         if sending is None:
@@ -227,6 +241,7 @@ class Invocation:
         if database.runs[self.run_id].ended:
             mine = [row for row in database.queue.values() if row.run == self.run_id]
             world.require(not mine, "G5: a clean end holds no lease", rows=mine)
+        self._look_at_the_end(unsaid)
         for word in unsaid:
             self._leave_message(word)
 
@@ -249,9 +264,51 @@ class Invocation:
         self.alive = False
 
     def freeze(self, seconds: float) -> None:
+        self.was_frozen = True
         self.frozen_until = max(self.frozen_until, self.world.now + seconds)
 
+    def _at_peace(self) -> bool:
+        """Nothing befell it: its leases are its own."""
+        lives = self.alive and not self.finished and self.world.now < self.hard_end
+        return lives and not self.was_frozen and not self.trouble
+
     # --- what must hold
+
+    def _look_at_lost(self, event: Answered) -> None:
+        for held in event.answer.lost:
+            sending = self.flights.get(held)
+            stopped = sending is None or held in self.cancelled
+            self.world.require(stopped, "a lost lease stops the work on its row", held=held)
+
+    def _look_at_the_end(self, unsaid: tuple[Unsaid, ...]) -> None:
+        """G8 and G9: what is known leaves, and bad rows alone keep nobody from a clean end."""
+        world = self.world
+        left = {word.held for word in unsaid}
+        silent = [held for held in self.known if held not in left and not self._parked(held)]
+        world.require(not silent, "G8: what no database heard leaves with Finish", helds=silent)
+        disturbed = self.was_frozen or not self.trouble <= {Failure.DATA}
+        if disturbed or world.now > self.hard_end or self.hard_end - self.began_at < 1.0:
+            return
+        if self.said is not None:
+            return  # a slow answer, still under way
+        bad = world.quirks.hopeless | world.quirks.bad_word
+        strangers = [held for held in left if held.id not in bad]
+        world.require(not strangers, "G9: a bad row silences no other", helds=strangers)
+        ended = world.database.runs[self.run_id].ended
+        world.require(ended, "G5: an undisturbed run says its last word", flights=self.flights)
+
+    def _parked(self, held: Held) -> bool:
+        """Refused before it left (other bytes), or given up: nothing is known of a send."""
+        outcome = self.known[held]
+        return isinstance(outcome, Rejected) and outcome.reason == OTHER_BYTES
+
+    def _look_at_row(self, claimed: Claimed) -> None:
+        world = self.world
+        poison = claimed.interruptions >= POLICY.interruptions_max
+        world.require(not poison, "what killed three runs is not sent", held=claimed.held)
+        expires_at = world.database.notifications[claimed.id].expires_at
+        fresh = expires_at is None or expires_at > world.database.now - 0.05 or world.clock_jumped
+        world.require(fresh, "nothing expired is sent", held=claimed.held)
 
     def _look_at_budget(self, claimed: Claimed) -> None:
         """G4, by the database's own clock and row, which the run cannot see."""
@@ -274,7 +331,7 @@ class Invocation:
 
     def _look_at_rivals(self, claimed: Claimed) -> None:
         world = self.world
-        same = [held for held in self.flights if held.id == claimed.id]
+        same = [held for held in (*self.flights, *self.known) if held.id == claimed.id]
         world.require(not same, "a run never sends its own row twice", held=claimed.held)
         alone = claimed.interruptions >= 2 or any(
             flight is not None and flight.claimed.interruptions >= 2

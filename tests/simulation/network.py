@@ -80,9 +80,18 @@ class Network:
             holder, fence = before.get(row.id, (NOBODY, row.fence - 1))
             taken_over = holder != NOBODY and row.fence == fence + 1
             world.require(row.doubt or not taken_over, "a takeover leaves doubt", held=row.held)
+            if taken_over and not world.clock_jumped:
+                undisturbed = world.at_peace.get(holder, bool)()
+                world.require(not undisturbed, "a run that lives keeps its leases", held=row.held)
             known = frozenset(one.outcome for one in database.evidence[row.id])
             self.known_at_claim[row.held] = known
         self._look_at_holdings(said)
+        kept = [held for held in said.renew if held not in answer.lost]
+        settled = zip(said.settle, answer.verdicts, strict=True)
+        kept += [word.held for word, verdict in settled if verdict is Verdict.APPLIED]
+        for held in kept:
+            holds = before.get(held.id) == (said.run, held.fence)
+            world.require(holds, "G1: only the holder changes a row", held=held)
         for word, verdict in zip(said.settle, answer.verdicts, strict=True):
             world.verdicts[verdict] += 1
             self._look_at_word(word, verdict)

@@ -95,6 +95,9 @@ def fate(world: Chance, claimed: Claimed, run: RunId, timeout: float) -> Sending
     if fault is Fault.SLOW_SEND:
         sending.replies_at = now + timeout
         sending.accepted_at = now + timeout * rng.uniform(0.5, 2.0) if rng.random() < 0.5 else None
+    if fault is Fault.OVERSHOOT:
+        sending.replies_at = now + timeout * rng.uniform(1.0, 4.0)
+        sending.accepted_at = rng.uniform(now, sending.replies_at)
     if fault is Fault.ACCEPT_THEN_DROP:
         sending.accepted_at = rng.uniform(now, quick)
     return sending
@@ -105,6 +108,7 @@ def _trouble(plan: Plan, rng: Random) -> tuple[Fault | None, Outcome]:
     table: tuple[tuple[Fault, Outcome], ...] = (
         (Fault.NOT_SENT, NotSent("refused")),
         (Fault.SLOW_SEND, Uncertain("timeout")),
+        (Fault.OVERSHOOT, Delivered("at last")),
         (Fault.ACCEPT_THEN_DROP, Uncertain("reset")),
         (Fault.DROP, Uncertain("reset")),
         (Fault.THROTTLED, Throttled("429", wish, channel_wide=rng.random() < 0.7)),

@@ -82,6 +82,7 @@ class World:
         self.verdicts: Counter[str] = Counter()
         self.delivered_words: set[NotificationId] = set()  # the database took "delivered" for these
         self.forced: set[NotificationId] = set()  # an operator asked for a resend
+        self.at_peace: dict[RunId, Callable[[], bool]] = {}  # awake, and never had trouble
         self._queue: list[tuple[float, int, Callable[[], object]]] = []
         self._order = itertools.count()
         self._channels()

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from fencepost.core import reason
-from fencepost.core.exchange import NO_FACTS, Facts, Word
+from fencepost.core.exchange import Facts, Word
 from fencepost.core.notification import AttemptOutcome, ChannelId, Claimed, Held, Kind
 from fencepost.core.outcome import Outcome
 from fencepost.core.step import Unsaid
@@ -54,10 +54,15 @@ def _plain(code: str | None) -> str | None:
 
 
 def parking(said: Saying) -> Saying:
-    """Close the bad row where an operator finds it: dead, or uncertain where it may have been delivered."""
-    word = said.word
-    kind = Kind.DEAD if word.outcome in NOT_DELIVERED else Kind.UNCERTAIN
-    last = Word(id=word.id, fence=word.fence, kind=kind, reason=reason.BAD_ROW, facts=NO_FACTS)
+    """Close the bad row where an operator finds it: dead, or uncertain where it may have been delivered.
+
+    The outcome is never made less than it is: "nothing was begun" of a send that was would clear a doubt.
+    """
+    word, outcome = said.word, said.word.outcome
+    if outcome is AttemptOutcome.DELIVERED:
+        outcome = AttemptOutcome.UNCERTAIN
+    kind = Kind.DEAD if outcome in NOT_DELIVERED else Kind.UNCERTAIN
+    last = Word(id=word.id, fence=word.fence, outcome=outcome, kind=kind, reason=reason.BAD_ROW)
     return replace(said, word=last, parked=True)
 
 
@@ -67,6 +72,7 @@ class Words:
     def __init__(self) -> None:
         self._words: dict[Held, Saying] = {}
         self._given_up: list[Saying] = []
+        self._untold: list[Saying] = []
 
     def __len__(self) -> int:
         return len(self._words)
@@ -92,7 +98,10 @@ class Words:
         return next(same, None)
 
     def heard(self, held: Held) -> Saying | None:
-        return self._words.pop(held, None)
+        said = self._words.pop(held, None)
+        if said is not None and said.parked:
+            self._untold.append(said)  # parked without saying all it knew
+        return said
 
     def give_up(self, held: Held) -> None:
         """The database will not take it in any form: it leaves with the unsaid ones."""
@@ -109,7 +118,7 @@ class Words:
 
     def unsaid(self) -> tuple[Unsaid, ...]:
         """Knowledge of sends that no database has confirmed."""
-        left = (*self._given_up, *self._words.values())
+        left = (*self._untold, *self._given_up, *self._words.values())
         return tuple(
             Unsaid(said.word.held, outcome.value, facts)
             for said in left
