@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from fencepost_cli.main import answer
+from tests.store.postgres_bench import PostgresBench
 
 MODULE = (sys.executable, "-m", "fencepost_cli")
 SCRIPT = (str(Path(sys.executable).parent / "fencepost"),)
@@ -100,3 +101,10 @@ def hook(fencepost: Fencepost, channels_file: Path) -> str:
     assert fencepost("bind", "test").code == 0
     assert fencepost("channel", "apply", str(channels_file)).code == 0
     return "hook"
+
+
+@pytest.fixture
+def bench(database_url: str) -> Iterator[PostgresBench]:
+    """A database bound to `test` with channels, and runs to play with."""
+    with PostgresBench(database_url) as opened:
+        yield opened

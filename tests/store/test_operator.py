@@ -27,6 +27,13 @@ HOOK: dict[str, Any] = {"name": "hook", "sender": "webhook", "on_uncertain": "ho
 
 
 @pytest.fixture
+def bench(database_url: str) -> Iterator[PostgresBench]:
+    """Runs in the operator's own database."""
+    with PostgresBench(database_url) as opened:
+        yield opened
+
+
+@pytest.fixture
 def operator(database_url: str) -> Iterator[Operator]:
     with Operator(database_url, who="tester") as opened:
         yield opened
