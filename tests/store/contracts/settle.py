@@ -120,6 +120,22 @@ class SettleContract:
         assert (standing.kind, standing.leased, standing.ledger) == (None, True, ())
         assert owner.say(renew=(held,)).lost == ()
 
+    @pytest.mark.parametrize("make", ALL_WORDS)
+    def test_an_old_fence_of_the_same_run_changes_nothing(
+        self, bench: Bench, make: Callable[[Held], Word]
+    ) -> None:
+        """A run that took over its own row stands at the new fence; its old word is late."""
+        (id,) = bench.enqueue()
+        worker = Worker(bench)
+        old = worker.claim_one().held
+        bench.advance(21)
+        new = worker.claim_one().held
+        assert worker.settle(make(old)) == [Verdict.LATE]
+        standing = bench.standing(id)
+        assert (standing.kind, standing.fence, standing.leased) == (None, 2, True)
+        assert standing.ledger == (Written(1, UNCERTAIN, True),)
+        assert worker.say(renew=(old, new)).lost == (old,)
+
     def test_a_late_word_is_written_down_once(self, bench: Bench) -> None:
         (id,) = bench.enqueue()
         first, second = Worker(bench), Worker(bench)
