@@ -128,8 +128,14 @@ def test_a_database_that_never_answers_is_given_up_in_time() -> None:
         run(stage)
 
 
-@pytest.mark.parametrize("error", [None, KeyError("hunter2")], ids=["unknown kind", "bug"])
-def test_a_channel_without_a_sender_is_reported_and_stops_no_other(error: Exception | None) -> None:
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [(None, "unknown sender kind 'fake'"), (KeyError("hunter2"), "KeyError at fakes.py:")],
+    ids=["unknown kind", "bug"],
+)
+def test_a_channel_without_a_sender_is_reported_and_stops_no_other(
+    error: Exception | None, why: str
+) -> None:
     stage = serving(Stage(), rows=3)
     stage.store.channels = (channel(1), channel(2))
     if error is not None:
@@ -137,6 +143,7 @@ def test_a_channel_without_a_sender_is_reported_and_stops_no_other(error: Except
     assert run(stage).how is Ending.DRAINED
     skipped = [fact for fact in stage.facts if isinstance(fact, ChannelSkipped)]
     assert [fact.channel for fact in skipped] == [ChannelId(2)]
+    assert skipped[0].reason.startswith(why)
     assert "hunter2" not in repr(skipped)
     assert len(stage.sender.begun) == 3
 
