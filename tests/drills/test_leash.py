@@ -17,7 +17,9 @@ import os, time
 def handler(event, context):
     if "exit" in event:
         os._exit(event["exit"])
-    time.sleep(event.get("sleep", 0))
+    if "sleep" in event:
+        open("asleep", "w").close()
+        time.sleep(event["sleep"])
     return {"pid": os.getpid(), "left": context.get_remaining_time_in_millis(), **event}
 """
 STARTER = """
@@ -53,6 +55,7 @@ def test_no_orphan_survives_a_sigkill(folder: Path, victim: str) -> None:
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as starter:
         assert starter.stdout is not None
         emulator, runtime = map(int, starter.stdout.readline().split())
+        wait_until((folder / "asleep").exists, 5, "the handler to be in mid-invocation")
         assert state_of(runtime) not in ("Z", None)
         subprocess.run(["kill", "-KILL", str(starter.pid if victim == "starter" else emulator)])
         wait_until(lambda: state_of(runtime) in ("Z", None), 5, "the runtime to end")
