@@ -113,7 +113,7 @@ def json_lines(service: str = SERVICE) -> Lines:
     """Powertools' structured lines on standard output."""
     from aws_lambda_powertools import Logger
 
-    logger = Logger(service=service, utc=True)
+    logger = Logger(service=service, utc=True, location=None)  # it would always be this place
 
     def say(line: Line) -> None:
         level = getattr(logger, line.level.value)

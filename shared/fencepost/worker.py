@@ -45,7 +45,7 @@ class Worker:
         self._parts = parts
         self._clock = time.monotonic
         self._runner = asyncio.Runner()
-        self.spoilt = False  # a send would not stop: this worker's loop must not run again
+        self.spoilt = False  # something of a run may live on: this worker's loop must not run again
 
     def deliver(self, *, remaining_seconds: float | None, correlation: str) -> Summary:
         """One run within the time that is left. Raises `StoreFailed` if none could begin.
@@ -59,7 +59,6 @@ class Worker:
         start = self._start(remaining_seconds, correlation)
         telemetry = self._telemetry(start.run, correlation)
         ended = self._run(start, budget, telemetry)
-        self.spoilt = bool(ended.stragglers)
         self._tell_elsewhere(start.run, ended.unsaid, hard_end, telemetry)
         summary = Summary(
             run=str(start.run),
@@ -99,11 +98,17 @@ class Worker:
             roll=random.random,
             report=telemetry.report,
         )
+        self.spoilt = (
+            True  # until it has come back: whoever is thrown out of a run leaves things behind
+        )
         try:
-            return self._runner.run(run_once(around, start=start, budget=budget))
+            ended = self._runner.run(run_once(around, start=start, budget=budget))
         except StoreFailed as failed:
+            self.spoilt = False  # nothing had begun
             telemetry.refused(failed.failure, failed.detail)
             raise
+        self.spoilt = bool(ended.stragglers)
+        return ended
 
     def _start(self, remaining_seconds: float, correlation: str) -> RunStart:
         return RunStart(

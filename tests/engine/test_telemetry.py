@@ -139,6 +139,7 @@ def test_json_lines_carry_their_action(
     json_lines(service="test-json-lines")(Line(Level.WARNING, "claimed", {"count": 5}))
     line = json.loads(capsys.readouterr().out)
     assert (line["level"], line["action"], line["count"]) == ("WARNING", "claimed", 5)
+    assert "location" not in line
 
 
 def test_plain_lines_leave_out_what_is_below_their_level() -> None:

@@ -124,7 +124,22 @@ def test_a_run_that_may_not_begin_is_said_and_raised() -> None:
     bench.store.on_start = refuse
     with bench.worker() as worker, pytest.raises(StoreFailed):
         worker.deliver(remaining_seconds=5.0, correlation="tick")
+    assert not worker.spoilt, "nothing had begun"
     assert bench.actions() == ["run_not_started"]
+
+
+def test_a_run_that_broke_spoils_the_worker() -> None:
+    bench = Bench()
+
+    async def broken() -> bool:
+        raise ZeroDivisionError
+
+    bench.store.on_has_work = broken
+    worker = bench.worker()
+    with pytest.raises(ZeroDivisionError):
+        worker.deliver(remaining_seconds=5.0, correlation="tick")
+    assert worker.spoilt
+    worker._runner.close()
 
 
 def test_what_finds_no_database_leaves_as_evidence_and_as_log_lines() -> None:
