@@ -270,7 +270,8 @@ class Invocation:
     def _at_peace(self) -> bool:
         """Nothing befell it: its leases are its own."""
         lives = self.alive and not self.finished and self.world.now < self.hard_end
-        return lives and not self.was_frozen and not self.trouble
+        slow = self.world.plan.has(Fault.SLOW_DATABASE)
+        return lives and not self.was_frozen and not self.trouble and not slow
 
     # --- what must hold
 
@@ -289,8 +290,8 @@ class Invocation:
         disturbed = self.was_frozen or not self.trouble <= {Failure.DATA}
         if disturbed or world.now > self.hard_end or self.hard_end - self.began_at < 1.0:
             return
-        if self.said is not None:
-            return  # a slow answer, still under way
+        if self.said is not None or world.plan.has(Fault.SLOW_DATABASE):
+            return
         bad = world.quirks.hopeless | world.quirks.bad_word
         strangers = [held for held in left if held.id not in bad]
         world.require(not strangers, "G9: a bad row silences no other", helds=strangers)

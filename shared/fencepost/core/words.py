@@ -94,8 +94,8 @@ class Words:
 
     def about(self, claimed: Claimed) -> Saying | None:
         """A word about a send of the same notification at another fence, if one is still unsaid."""
-        same = (s for s in self._words.values() if s.claimed.id == claimed.id and s.outcome)
-        return next(same, None)
+        known = (*self._words.values(), *self._given_up, *self._untold)
+        return next((s for s in known if s.claimed.id == claimed.id and s.outcome), None)
 
     def heard(self, held: Held) -> Saying | None:
         said = self._words.pop(held, None)
