@@ -1,6 +1,8 @@
 """Each role does its own work and nothing else; where roles cannot be made everything works, and the tools say so."""
 
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import uuid4
 
@@ -307,3 +309,23 @@ def test_with_the_right_to_make_roles_no_superuser_is_needed(fresh_server: str) 
         assert worker.execute("show statement_timeout").fetchone() == ("10s",)
         assert worker.execute("select fencepost.has_work('{}'::text[])").fetchone() == (False,)
         assert refused(worker, "delete from fencepost.queue")
+
+
+@pytest.mark.slow
+def test_databases_of_one_server_may_be_migrated_at_once(fresh_server: str) -> None:
+    """Roles belong to the server, turns to a database: each finds the roles that another is just making."""
+    names = [f"shop_{number}" for number in range(4)]
+    with psycopg.connect(fresh_server, autocommit=True) as admin:
+        for name in names:
+            admin.execute(f"create database {name} owner maker".encode())
+    together = threading.Barrier(len(names))
+
+    def one(name: str) -> list[str]:
+        url = make_conninfo(fresh_server, user="maker", dbname=name)
+        with psycopg.connect(url, autocommit=True) as maker:
+            together.wait(10)
+            migrate(maker)
+            return boundary_missing(maker)
+
+    with ThreadPoolExecutor(len(names)) as pool:
+        assert list(pool.map(one, names)) == [[]] * len(names)

@@ -55,11 +55,12 @@ end $f$;
 
 -- ---------------------------------------------------------------------------------------------------------------- enqueue
 
--- Why this row is refused; null: it is not. Inlined: p_channel null is an unknown channel, p_replay null of a given replay_of an unknown one.
+-- Why this row is refused; null: it is not. p_channel null is an unknown channel, p_replay null of a given replay_of an unknown notification.
+-- Stable because to_json is: called immutable it would not be inlined, and cost 10 us a row.
 create function fencepost.row_fault_(
   p_name text, p_channel smallint, p_bytes_max int, p_recipient text, p_payload jsonb, p_now timestamptz, p_due_at timestamptz, p_delay interval, p_due timestamptz,
   p_expires_at timestamptz, p_ttl interval, p_expires timestamptz, p_priority int, p_dedupe_key text, p_on_uncertain text, p_replay_of bigint, p_replay bigint)
-returns text language sql immutable as $f$
+returns text language sql stable as $f$
   select case
     when p_name is null then 'channel: is missing'
     when p_channel is null then 'channel: there is no channel ' || to_json(left(p_name, 80))::text
@@ -146,8 +147,9 @@ begin
       from w where w.id is not null order by w.channel, w.dedupe_key, w.ord
     on conflict (channel, dedupe_key) do nothing returning id, channel, priority, due_at),
   q as (insert into fencepost.queue (notification_id, due_at, channel, priority) select n.id, n.due_at, n.channel, n.priority from n)
-  select array_agg(n.id order by w.ord), array_agg(w.channel order by w.ord), array_agg(w.fault order by w.ord), bool_or(w.fault is not null), bool_or(w.fault is null and n.id is null)
-    into v_ids, v_channels, v_faults, v_faulty, v_missing from w left join n on n.id = w.id;
+  select array_agg(r.id), array_agg(r.channel), array_agg(r.fault), bool_or(r.fault is not null), bool_or(r.fault is null and r.id is null)
+    into v_ids, v_channels, v_faults, v_faulty, v_missing
+    from (select n.id, w.channel, w.fault from w left join n on n.id = w.id order by w.ord) r;
   if v_faulty and atomic then perform fencepost.refuse_rows_(v_faults); end if;
   return query select * from fencepost.answer_rows_(v_missing, v_ids, v_faults, v_channels, dedupe_keys, recipients, v_payloads);
 end $f$;
