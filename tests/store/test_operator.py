@@ -90,6 +90,7 @@ class TestChannels:
             ("unchanged", 1),
             ("changed", 2),
         ]
+        assert operator.channels()[0].revision == 2
 
     def test_applying_a_file_does_not_open_a_paused_channel(self, operator: Operator) -> None:
         operator.apply_channels([HOOK])
