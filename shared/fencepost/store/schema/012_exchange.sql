@@ -103,7 +103,7 @@ declare
 begin
   select * into v_run from fencepost.run r where r.id = p_run and r.ended_at is null for update;            -- one exchange of a run at a time
   v_alive := v_run.id is not null;
-  v_lease := greatest(p_lease, 0) * interval '1 s';
+  v_lease := least(greatest(p_lease, 0), 86400) * interval '1 s';
 
   -- One order for everybody: all queue rows spoken of, by id, whoever holds them. After this nothing waits for a leased row. (Where every word is a
   -- first attempt that was delivered, and its row still ours, the delete is that lock: same order, nothing to know first. 54 bytes a row.)
