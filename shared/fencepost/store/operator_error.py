@@ -8,7 +8,6 @@ from fencepost.core.operation import DatabaseAway, OperatorError, Refused, Schem
 REFUSED = "FP001"  # raised by the schema's own functions: the text is meant to be shown
 NOT_THERE = (errors.InvalidSchemaName, errors.UndefinedFunction, errors.UndefinedTable)
 BUSY = (errors.DeadlockDetected, errors.SerializationFailure)
-WRONG_DATABASE = (errors.InvalidCatalogName, errors.InvalidAuthorizationSpecification)
 
 
 def translated(error: psycopg.Error) -> OperatorError:
@@ -22,6 +21,8 @@ def translated(error: psycopg.Error) -> OperatorError:
         )
     if isinstance(error, errors.InsufficientPrivilege):
         return Refused(f"the database role may not do this ({first_line(error)})")
+    if isinstance(error, (*BUSY, errors.LockNotAvailable)):
+        return DatabaseAway(f"the database is busy, say it again: {first_line(error)}")
     if isinstance(error, errors.QueryCanceled):
         return DatabaseAway(
             "the database cut the statement off: its timeout for this role was reached"

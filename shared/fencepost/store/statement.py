@@ -46,11 +46,11 @@ class Statements:
 
     def rows(self, name: str, params: Params) -> list[dict[str, Any]]:
         """All rows of one statement of `queries/`."""
-        return self._insist(lambda: self.connection.execute(_text(name), params).fetchall())
+        return self.insist(lambda: self.connection.execute(_text(name), params).fetchall())
 
     def enqueue(self, rows: Sequence[NewNotification]) -> list[Enqueued | RowRefused]:
         """Good rows are enqueued, bad ones answered, in the order given."""
-        return self._insist(lambda: enqueue_many(self.connection, rows, atomic=False))
+        return self.insist(lambda: enqueue_many(self.connection, rows, atomic=False))
 
     @contextmanager
     def all_or_none(self, keep: Callable[[], bool]) -> Iterator[None]:
@@ -63,7 +63,7 @@ class Statements:
         except psycopg.Error as error:
             raise translated(error) from None
 
-    def _insist(self, say: Callable[[], Answer]) -> Answer:
+    def insist(self, say: Callable[[], Answer]) -> Answer:
         """The same words again where the database chose them as a deadlock's victim, but only if nothing else
         was said in the transaction that was lost with them."""
         tries = TRIES_MAX if self.connection.info.transaction_status is IDLE else 1
