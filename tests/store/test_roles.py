@@ -190,7 +190,7 @@ def test_shadowing_tables_functions_and_paths_change_nothing(
 ) -> None:
     """What a producer can create in his own schemas must not be what the owner's functions run."""
     connection.execute("create schema trap")
-    connection.execute("grant all on schema trap to fencepost_producer")
+    connection.execute("grant all on schema trap to public")
     become(connection, "producer")
     for table in ("notification", "queue", "channel"):
         connection.execute(f"create temp table {table} (id int, notification_id int)".encode())

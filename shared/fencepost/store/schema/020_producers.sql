@@ -150,7 +150,7 @@ begin
   select array_agg(r.id), array_agg(r.channel), array_agg(r.fault), bool_or(r.fault is not null), bool_or(r.fault is null and r.id is null)
     into v_ids, v_channels, v_faults, v_faulty, v_missing
     from (select n.id, w.channel, w.fault from w left join n on n.id = w.id order by w.ord) r;
-  if v_faulty and atomic then perform fencepost.refuse_rows_(v_faults); end if;
+  if v_faulty and atomic is not false then perform fencepost.refuse_rows_(v_faults); end if;
   return query select * from fencepost.answer_rows_(v_missing, v_ids, v_faults, v_channels, dedupe_keys, recipients, v_payloads);
 end $f$;
 
