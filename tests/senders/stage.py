@@ -133,7 +133,7 @@ async def stage() -> AsyncIterator[Stage]:
     try:
         yield opened
     finally:
-        await opened.transport.close()
+        await asyncio.wait_for(opened.transport.close(), GENEROUS_SECONDS)
         for server in opened.servers:
             await server.close()
     await until(lambda: open_files() <= sockets_before, "every socket is closed")

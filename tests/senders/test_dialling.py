@@ -20,7 +20,6 @@ from tests.senders.peers import H1Peer, Peer, Server
 from tests.senders.stage import (
     HOST,
     answers,
-    client_context,
     loopback,
     never,
     server_context,
@@ -128,25 +127,6 @@ async def test_a_peer_that_speaks_before_tls_is_not_sent() -> None:
         for _ in range(5):
             reply = await on.send()
             assert (reply.phase, reply.reason) == (Phase.NOT_SENT, Trouble.TLS)
-
-
-async def test_a_peer_that_spoke_before_the_handshake_leaves_no_socket() -> None:
-    async def greets(peer: Peer) -> None:
-        assert isinstance(peer, H1Peer)
-        await peer.write(b"220 mail.test ESMTP\r\n")
-        greeted.set()
-        await never()
-
-    greeted = asyncio.Event()
-    async with stage() as on:
-        server = await on.serve(greets, protocol="plain")
-        connected = await dial.first_connected([loopback(server.port)])
-        await greeted.wait()  # its words lie in the kernel before asyncio reads the first time
-        on.scheme = "https"
-        dialler = dial.Dialer(resolve=on.resolve, context=client_context())
-        with pytest.raises(Unsent) as unsent:
-            await dialler._stream(connected, on.request().origin)
-        assert unsent.value.trouble is Trouble.TLS
 
 
 @pytest.mark.parametrize("foreign", ["another name", "another authority"])

@@ -1,5 +1,6 @@
 """Faults on an open connection, and how far the request got: the transport's contract, whatever engine is under it."""
 
+import asyncio
 import gzip
 
 import pytest
@@ -215,6 +216,18 @@ async def test_an_early_refusal_of_a_large_upload_is_heard(protocol: str) -> Non
         await on.serve(too_large, protocol=protocol)
         reply = await on.send(b"x" * 8_000_000)
         assert (reply.phase, reply.status) == (Phase.ANSWERED, 413)
+
+
+@ALL
+async def test_a_peer_that_does_not_read_is_dropped_at_the_deadline(protocol: str) -> None:
+    async def deaf(peer: Peer) -> None:
+        await never()
+
+    async with stage() as on:
+        await on.serve(deaf, protocol=protocol)
+        reply = await on.send(b"x" * 8_000_000, timeout_seconds=SHORT_SECONDS)
+        assert (reply.phase, reply.reason) == (Phase.UNCERTAIN, Trouble.TIMEOUT)
+        await asyncio.wait_for(on.transport.close(), GENEROUS_OVERSHOOT_SECONDS)
 
 
 @BOTH

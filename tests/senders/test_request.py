@@ -20,7 +20,7 @@ from fencepost.senders.request import InvalidUrl, Request, read_url
         ("https://hook.test:8443/a?b=c&d=%20#f", "hook.test:8443", 8443, "/a?b=c&d=%20"),
         ("http://hook.test/", "hook.test", 80, "/"),
         ("https://[2606:4700::1]/a", "[2606:4700::1]", 443, "/a"),
-        ("https://[::FFFF:127.0.0.1]:1/", "[::ffff:7f00:1]:1", 1, "/"),
+        ("https://[2606:4700:0:0::A]:1/", "[2606:4700::a]:1", 1, "/"),
         ("https://bücher.test/é?ü=1", "xn--bcher-kva.test", 443, "/%C3%A9?%C3%BC=1"),
         ("https://hook.test?a", "hook.test", 443, "/?a"),
         ("https://my_hook.test/~a/b;c=d", "my_hook.test", 443, "/~a/b;c=d"),

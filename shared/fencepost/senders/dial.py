@@ -86,19 +86,13 @@ class Dialer:
 
     async def _stream(self, connected: socket.socket, origin: Origin) -> Stream:
         loop = asyncio.get_running_loop()
+        # Not in one step: cancelled before its first turn, asyncio would forget a socket that is to speak TLS.
         plain, stream = await loop.create_connection(Stream, sock=connected)
         if origin.secure:
-            try:
-                await self._encrypt(plain, stream, origin)
-            except BaseException:
-                # Cancelled before its first turn, asyncio's own clean-up would forget the socket.
-                plain.abort()
-                raise
+            await self._encrypt(plain, stream, origin)
         return stream
 
     async def _encrypt(self, plain: asyncio.Transport, stream: Stream, origin: Origin) -> None:
-        if stream.spoke:
-            raise Unsent(Trouble.TLS, "the peer left or spoke before the handshake")
         try:
             encrypted = await asyncio.get_running_loop().start_tls(
                 plain,

@@ -1,11 +1,14 @@
 """A request and where it goes, taken apart once and checked before anything is dialled."""
 
 import ipaddress
+import re
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
 PORTS = {"https": 443, "http": 80}
 TARGET_SAFE = "/%:=&?~+!$,;'@()*[]"  # everything a path or query may hold as it is
+BLANK_OR_CONTROL = re.compile(r"[\x00-\x20\x7f]")
+NAME = re.compile(r"[a-z0-9._-]+")
 
 
 class InvalidUrl(ValueError):
@@ -47,7 +50,7 @@ def read_url(url: str, *, private_allowed: bool = False) -> tuple[Origin, str]:
 
     A URL with user or password is refused: they would end up in logs, and browsers and proxies disagree about them.
     """
-    if any(character <= " " or character == "\x7f" for character in url):
+    if BLANK_OR_CONTROL.search(url):
         raise InvalidUrl("it holds spaces or control characters")
     try:
         parts = urlsplit(url)
@@ -79,7 +82,7 @@ def _ascii_host(host: str) -> str:
         name = host.encode("idna").decode("ascii").lower()
     except UnicodeError as wrong:
         raise InvalidUrl("its host is no name") from wrong
-    if not all(character.isalnum() or character in "-._" for character in name):
+    if not NAME.fullmatch(name):
         raise InvalidUrl("its host is no name")
     return name
 

@@ -17,6 +17,8 @@ def retry_after_seconds(value: str | None, *, date: str | None) -> float | None:
     no year.
     """
     text = (value or "").strip()
+    if not text:
+        return None  # nearly every answer: its date is not worth reading
     if SECONDS.fullmatch(text):
         seconds = float(text)
     else:

@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-import hashlib
 import hmac
 import re
 from dataclasses import dataclass, field
@@ -57,5 +56,5 @@ def _key(secret: str) -> bytes:
 
 
 def _signature(key: bytes, content: bytes) -> str:
-    digest = hmac.new(key, content, hashlib.sha256).digest()
+    digest = hmac.digest(key, content, "sha256")
     return f"v1,{base64.b64encode(digest).decode('ascii')}"

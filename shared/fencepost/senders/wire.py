@@ -85,11 +85,6 @@ class Stream(_AsyncioStream):  # below the surface; the engine's internals carry
         self.on_write: Callable[[], None] = _nobody
 
     @property
-    def spoke(self) -> bool:
-        """The peer sent something, or left."""
-        return bool(self._buffered or self._eof or self.lost)
-
-    @property
     def lost(self) -> bool:
         return bool(self._conn_lost or self._transport.is_closing())
 
