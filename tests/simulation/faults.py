@@ -9,6 +9,7 @@ from random import Random
 class Fault(StrEnum):
     CRASH = "crash"  # a run dies without a word
     KILLER = "killer"  # a row that kills the run which sends it
+    INTERRUPTED = "interrupted"  # a row that two runs have died of already
     STALL = "stall"  # a run is frozen for a while
     STALL_PAST_END = "stall_past_end"  # and wakes when its invocation is over
     LOST_REQUEST = "lost_request"  # never reached the database

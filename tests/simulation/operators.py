@@ -5,6 +5,7 @@ from collections.abc import Callable
 from fencepost.core.notification import AttemptOutcome, NotificationId
 from tests.simulation.faults import Fault
 from tests.simulation.invocation import Invocation
+from tests.simulation.model import NOBODY
 from tests.simulation.world import ASKING, COLLAPSING, HOLDING, KEYED, World
 
 CHANNELS = (KEYED, HOLDING, ASKING, COLLAPSING)
@@ -24,7 +25,7 @@ class Meddling:
             Fault.CLOCK_FORTH: lambda: world.jump_database_clock(world.rng.uniform(1, 30)),
             Fault.CLOCK_BACK: lambda: world.jump_database_clock(-world.rng.uniform(1, 30)),
             Fault.BUSY_CHANNEL: self._busy,
-            Fault.CANCEL: lambda: self._on_some(world.database.cancel),
+            Fault.CANCEL: self._cancel,
             Fault.REDRIVE: lambda: self._on_some(self._redrive),
             Fault.EVIDENCE: lambda: self._on_some(self._evidence),
             Fault.REPAIR: lambda: world.database.repair(world.rng.choice(CHANNELS)),
@@ -68,6 +69,15 @@ class Meddling:
         ids = list(self.world.database.notifications)
         if ids:
             deed(self.world.rng.choice(ids))
+
+    def _cancel(self) -> None:
+        """Rather what is leased: that is a takeover."""
+        database = self.world.database
+        leased = [row.id for row in database.queue.values() if row.run != NOBODY]
+        if leased and self.world.rng.random() < 0.7:
+            database.cancel(self.world.rng.choice(leased))
+        else:
+            self._on_some(database.cancel)
 
     def _redrive(self, id: NotificationId) -> None:
         resend = self.world.rng.random() < 0.5

@@ -77,7 +77,7 @@ class Chance(Protocol):
 def fate(world: Chance, claimed: Claimed, run: RunId, timeout: float) -> Sending:
     """Draw what becomes of a send that starts now."""
     rng, now = world.rng, world.now
-    quick = now + rng.uniform(0.01, world.slowness) * timeout
+    quick = now + rng.uniform(world.slowness / 2, world.slowness) * timeout
     sending = Sending(
         run=run,
         claimed=claimed,

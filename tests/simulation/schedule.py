@@ -44,12 +44,15 @@ class Schedule:
     def _enqueue(self, count: int) -> None:
         rng = self.world.rng
         for _ in range(count):
-            self.world.database.enqueue(
+            id = self.world.database.enqueue(
                 rng.choice(CHANNELS),
                 priority=rng.randint(0, 2),
                 due_in=rng.choice((0.0, 0.0, rng.uniform(0, 10))),
                 expires_in=rng.choice((None, None, None, rng.uniform(5, 40))),
             )
+            if self.world.plan.strikes(Fault.INTERRUPTED):
+                row = self.world.database.queue[id]  # evidence has cleared its doubt since
+                row.fence, row.attempts, row.interruptions = 2, 2, 2
 
     def _draw_quirks(self) -> None:
         rng, plan, quirks = self.world.rng, self.world.plan, self.world.quirks

@@ -71,7 +71,7 @@ class World:
             lease_margin_seconds=1.0,
             exchange_timeout_seconds=1.0,
         )
-        self.slowness = self.rng.choice((0.1, 0.4, 0.95))  # of good sends, in timeouts
+        self.slowness = self.rng.choice((0.1, 0.4, 0.99))  # of good sends, in timeouts
         self.now = 0.0
         self.clock_offset = 0.0  # of the database's wall clock
         self.clock_jumped = False

@@ -39,6 +39,8 @@ def after_asking(asked: Sent, outcome: Outcome | None) -> Advice | AskLater:
             return doubt.closing(claimed, Kind.DEAD, reason.REJECTED)
         case Unregistered():
             return doubt.closing(claimed, Kind.DEAD, reason.UNREGISTERED)
+        case Failed() | NotSent() if doubt.has_expired(claimed, asked.elapsed_seconds):
+            return doubt.closing(claimed, Kind.EXPIRED, reason.EXPIRED)  # while it was asked about
         case Failed() | NotSent():
             return SendIt()
         case Throttled(retry_after_seconds=wish):

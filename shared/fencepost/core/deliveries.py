@@ -189,7 +189,8 @@ class Deliveries:
         if isinstance(answer, AskLater):
             self.words.add(saying(answer.word, flight.claimed))
         elif isinstance(answer, SendIt) and self._cannot_go_on(flight, now):
-            self._give_back(flight)
+            gate = self.gates[flight.claimed.channel]
+            self._give_back(flight, max(gate.paused_until - now, 0.0))
         elif isinstance(answer, SendIt):
             self._send(flight, now)
         else:
@@ -199,7 +200,8 @@ class Deliveries:
 
     def _cannot_go_on(self, flight: Flight, now: float) -> bool:
         newer = self.inflight.shadows_of(flight.claimed.id)
-        stopped = flight.lost or flight.cancelled or bool(newer)
+        paused = self.gates[flight.claimed.channel].is_paused(now)
+        stopped = flight.lost or flight.cancelled or bool(newer) or paused
         return stopped or not self.budget.may_start(now, flight.lease_until)
 
     def _settle_shadows(self, flight: Flight, outcome: Outcome, now: float) -> None:

@@ -210,7 +210,7 @@ class Run:
         """The database does not answer, and there is nothing left that it must hear from us."""
         if self._talk.under_way is not None or self._talk.claim_unheard:
             return False
-        if len(self._words) or len(self._inflight) or not self._talk.failures:
+        if len(self._words) or len(self._inflight) or self._talk.mood is Mood.FINE:
             return False
         refused = self._talk.mood is Mood.REFUSED
         return refused or (
