@@ -39,6 +39,8 @@ class Inflight:
         self._flights: dict[Held, Flight] = {}
         self._airborne: dict[NotificationId, Held] = {}
         self._by_channel: Counter[ChannelId] = Counter()
+        # Every reply asks for the shadows: among a thousand in the air it must not look through all.
+        self._by_stage: dict[Stage, dict[Held, Flight]] = {stage: {} for stage in Stage}
 
     def __len__(self) -> int:
         return len(self._flights)
@@ -61,19 +63,17 @@ class Inflight:
         return bool(self._airborne)
 
     def at(self, stage: Stage) -> list[Flight]:
-        return [flight for flight in self._flights.values() if flight.stage is stage]
+        return list(self._by_stage[stage].values())
 
     def shadows_of(self, id: NotificationId) -> list[Flight]:
         return [flight for flight in self.at(Stage.SHADOW) if flight.claimed.id == id]
 
     def add(self, flight: Flight) -> None:
+        """From here to its removal a flight keeps its stage."""
         self._flights[flight.claimed.held] = flight
         self._by_channel[flight.claimed.channel] += 1
-        self.move(flight, flight.stage)
-
-    def move(self, flight: Flight, stage: Stage) -> None:
-        flight.stage = stage
-        if stage in IN_THE_AIR:
+        self._by_stage[flight.stage][flight.claimed.held] = flight
+        if flight.stage in IN_THE_AIR:
             self._airborne[flight.claimed.id] = flight.claimed.held
 
     def remove(self, held: Held) -> Flight | None:
@@ -82,6 +82,7 @@ class Inflight:
         if flight is None:
             return None
         self._by_channel[flight.claimed.channel] -= 1
+        del self._by_stage[flight.stage][held]
         if self._airborne.get(held.id) == held:
             del self._airborne[held.id]
         return flight
