@@ -1,5 +1,7 @@
 """Each role does its own work and nothing else; where roles cannot be made everything works, and the tools say so."""
 
+import asyncio
+import re
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,8 +13,11 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+import fencepost
 from fencepost.store.migrate import boundary_missing, migrate
+from fencepost.store.operator import Operator
 from rig.postgres import debian_binaries, embedded_binaries, local_postgres
+from tests.store.test_pooler import deliver
 
 pytestmark = pytest.mark.postgres
 
@@ -136,6 +141,17 @@ def granted(connection: psycopg.Connection, role: str) -> set[str]:
         " and has_function_privilege(%s, oid, 'execute')"
     )
     return {name for (name,) in connection.execute(query, [role]).fetchall()}
+
+
+def test_the_page_names_what_a_role_may_call(connection: psycopg.Connection) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "database.md").read_text()
+    rows = re.findall(r"^\| `fencepost_(\w+)` \|[^|]*\|([^|]*)\|", page, re.MULTILINE)
+    assert [role for role, _ in rows] == [*ROLES, "owner"]
+    for role, may in rows[:-1]:
+        named = set(re.findall(r"`(\w+)`", may))
+        assert named <= granted(connection, f"fencepost_{role}"), role
+        if role in ("producer", "worker"):
+            assert named == granted(connection, f"fencepost_{role}"), role
 
 
 def test_every_function_is_somebodys_or_an_inner_step(connection: psycopg.Connection) -> None:
@@ -309,6 +325,29 @@ def test_with_the_right_to_make_roles_no_superuser_is_needed(fresh_server: str) 
         assert worker.execute("show statement_timeout").fetchone() == ("10s",)
         assert worker.execute("select fencepost.has_work('{}'::text[])").fetchone() == (False,)
         assert refused(worker, "delete from fencepost.queue")
+
+
+@pytest.mark.slow
+def test_a_notification_lives_its_whole_life_through_the_roles_alone(fresh_server: str) -> None:
+    """Operator, producer and worker, each logged in as its role; nobody is the owner."""
+    url = make_conninfo(fresh_server, user="maker", dbname="maker")
+    with psycopg.connect(url, autocommit=True) as maker:
+        migrate(maker)
+    with Operator(make_conninfo(url, user="fencepost_operator")) as operator:
+        operator.bind("test")
+        operator.apply_channels([{"name": "push", "sender": "webhook", "on_uncertain": "hold"}])
+        with psycopg.connect(fresh_server, autocommit=True) as admin:
+            admin.execute("create role app login in role fencepost_producer")
+        with psycopg.connect(make_conninfo(url, user="app")) as app:
+            ids = [fencepost.enqueue(app, "push", "r", {}).id for _ in range(10)]
+        assert [one.became for one in operator.cancel(ids[:1], why="test")] == ["cancelled"]
+        worker = make_conninfo(url, user="fencepost_worker")
+        assert sorted(asyncio.run(deliver(worker))) == ids[1:]
+        assert operator.inspect(ids[-1]) is not None
+        [status] = operator.status()
+        assert (status.due, status.leased) == (0, 0)
+    with psycopg.connect(make_conninfo(url, user="fencepost_reader"), autocommit=True) as reader:
+        assert reader.execute("select holds from fencepost.conservation()").fetchone() == (True,)
 
 
 @pytest.mark.slow
