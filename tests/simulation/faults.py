@@ -61,7 +61,7 @@ class Plan:
         share = rng.choice((0.15, 0.4, 0.8))
         chances = {fault: rng.choice((0.02, 0.1, 0.3)) for fault in Fault if rng.random() < share}
         if Fault.DEAF_CANCEL in chances:
-            chances[Fault.DEAF_CANCEL] = 0.7  # there are few cancels to be deaf to
+            chances[Fault.DEAF_CANCEL] = 1.0  # there are few cancels to be deaf to
         return cls(rng, chances, Counter())
 
     def strikes(self, fault: Fault) -> bool:

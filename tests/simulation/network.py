@@ -84,7 +84,7 @@ class Network:
                 undisturbed = world.at_peace.get(holder, bool)()
                 world.require(not undisturbed, "a run that lives keeps its leases", held=row.held)
             known = frozenset(one.outcome for one in database.evidence[row.id])
-            self.known_at_claim[row.held] = known
+            self.known_at_claim.setdefault(row.held, known)  # at the claim, not at its repeats
         self._look_at_holdings(said)
         kept = [held for held in said.renew if held not in answer.lost]
         settled = zip(said.settle, answer.verdicts, strict=True)
