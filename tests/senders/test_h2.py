@@ -208,7 +208,7 @@ async def test_a_timed_out_stream_retires_its_connection_and_spares_its_neighbou
     late = asyncio.Event()
     async with stage() as on:
         server = await on.serve(forgets_the_first, protocol="h2")
-        first = asyncio.ensure_future(on.send(timeout_seconds=0.3))
+        first = asyncio.ensure_future(on.send(timeout_seconds=1.0))
         await until(lambda: len(server.log.requests) == 1, "the first arrived")
         neighbour = asyncio.ensure_future(on.send())
         assert (await first).phase is Phase.UNCERTAIN

@@ -43,9 +43,8 @@ class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     allow_http: bool = False  # for receivers on the same machine
     allow_private_networks: bool = False  # for receivers inside one's own network
-    deduplicates_for_seconds: Annotated[float, msgspec.Meta(gt=0)] | None = (
-        300.0  # the standard's example; None: receivers do not
-    )
+    # The standard's example. 0: receivers do not (TOML knows no null).
+    deduplicates_for_seconds: Annotated[float, msgspec.Meta(ge=0)] = 300.0
     throttle_whole_channel: bool = False  # all recipients are one service: its 429 pauses them all
 
 
@@ -64,7 +63,7 @@ class Webhook:
         self._settings = settings
         self._keys = keys
         self._now = now
-        self.facility = Facility(deduplicates_for_seconds=settings.deduplicates_for_seconds)
+        self.facility = Facility(deduplicates_for_seconds=settings.deduplicates_for_seconds or None)
 
     def prepare(self, claimed: Claimed) -> Prepared | Outcome:
         try:
