@@ -12,16 +12,12 @@ from fencepost.core.exchange import NO_FACTS, Facts, Word
 from fencepost.core.fact import GatePaused
 from fencepost.core.gate import Gate
 from fencepost.core.gates import Gates
-from fencepost.core.inflight import IN_THE_AIR, Flight, Inflight, Stage
+from fencepost.core.inflight import IN_THE_AIR, INTERRUPTIONS_ALONE, Flight, Inflight, Stage
 from fencepost.core.notification import AttemptOutcome, ChannelId, Claimed, Held, Kind
 from fencepost.core.outcome import NotSent, Outcome
 from fencepost.core.step import Ask, Asked, Cancel, Command, Replied, Report, Send
 from fencepost.core.transition import Sent, transition
 from fencepost.core.words import Words, saying
-
-INTERRUPTIONS_ALONE = (
-    2  # from here a row is sent alone: the killer is found, and not its neighbours
-)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -106,10 +102,7 @@ class Deliveries:
 
     def one_alone(self) -> bool:
         """Whether a row waits to be sent alone, or is being sent alone: nothing is claimed meanwhile."""
-        return any(
-            self._must_be_alone(flight) and flight.stage is not Stage.SHADOW
-            for flight in self.inflight
-        )
+        return bool(self.inflight.lonely())
 
     def begin_waiting(self, now: float) -> None:
         """Its turn: nothing else is held and nothing is unsaid."""
@@ -124,7 +117,9 @@ class Deliveries:
         gate = self.gates[flight.claimed.channel]
         fits = self.budget.may_start(now, flight.lease_until)
         if not fits and not flight.renewed and self.budget.renewal_helps(now, flight.lease_until):
-            flight.renewal_wanted = True  # it waited its lease away: once more, then it goes back
+            self.inflight.want_renewal(
+                flight
+            )  # it waited its lease away: once more, then it goes back
             return
         self.inflight.remove(flight.claimed.held)
         match self._advice(flight, now):

@@ -15,6 +15,9 @@ class Stage(Enum):
     SHADOW = auto()  # this run took over its own row: what the older send comes to decides
 
 
+INTERRUPTIONS_ALONE = (
+    2  # from here a row is sent alone: the killer is found, and not its neighbours
+)
 IN_THE_AIR = frozenset({Stage.SENDING, Stage.ASKING})
 
 
@@ -33,14 +36,18 @@ class Flight:
 
 
 class Inflight:
-    """All flights of a run. At most one flight of a notification is in the air, whatever its fences."""
+    """All flights of a run. At most one flight of a notification is in the air, whatever its fences.
+
+    Every question is answered without looking at all flights: there may be a thousand, and as many replies a second.
+    """
 
     def __init__(self) -> None:
         self._flights: dict[Held, Flight] = {}
+        self._by_stage: dict[Stage, dict[Held, Flight]] = {stage: {} for stage in Stage}
         self._airborne: dict[NotificationId, Held] = {}
         self._by_channel: Counter[ChannelId] = Counter()
-        # Every reply asks for the shadows: among a thousand in the air it must not look through all.
-        self._by_stage: dict[Stage, dict[Held, Flight]] = {stage: {} for stage in Stage}
+        self._lonely: dict[Held, Flight] = {}
+        self.version = 0  # raised by whatever may need a renewal earlier than was thought
 
     def __len__(self) -> int:
         return len(self._flights)
@@ -59,30 +66,39 @@ class Inflight:
         """Whether a send or a question about this notification is under way, at any fence."""
         return id in self._airborne
 
-    def anything_airborne(self) -> bool:
-        return bool(self._airborne)
-
     def at(self, stage: Stage) -> list[Flight]:
         return list(self._by_stage[stage].values())
+
+    def lonely(self) -> list[Flight]:
+        """Those that wait to be sent alone, or are being sent alone."""
+        return [flight for flight in self._lonely.values() if flight.stage is not Stage.SHADOW]
 
     def shadows_of(self, id: NotificationId) -> list[Flight]:
         return [flight for flight in self.at(Stage.SHADOW) if flight.claimed.id == id]
 
     def add(self, flight: Flight) -> None:
-        """From here to its removal a flight keeps its stage."""
-        self._flights[flight.claimed.held] = flight
+        held = flight.claimed.held
+        self._flights[held] = self._by_stage[flight.stage][held] = flight
         self._by_channel[flight.claimed.channel] += 1
-        self._by_stage[flight.stage][flight.claimed.held] = flight
         if flight.stage in IN_THE_AIR:
-            self._airborne[flight.claimed.id] = flight.claimed.held
+            self._airborne[held.id] = held
+        if flight.claimed.interruptions >= INTERRUPTIONS_ALONE:
+            self._lonely[held] = flight
+        self.version += 1
 
     def remove(self, held: Held) -> Flight | None:
-        """The flight has ended; None where it is not ours."""
+        """The flight has ended, or changes its stage; None where it is not ours."""
         flight = self._flights.pop(held, None)
         if flight is None:
             return None
-        self._by_channel[flight.claimed.channel] -= 1
         del self._by_stage[flight.stage][held]
+        self._by_channel[flight.claimed.channel] -= 1
+        self._lonely.pop(held, None)
         if self._airborne.get(held.id) == held:
             del self._airborne[held.id]
         return flight
+
+    def want_renewal(self, flight: Flight) -> None:
+        """Now, not at half its lease."""
+        flight.renewal_wanted = True
+        self.version += 1

@@ -1,11 +1,14 @@
 """Whose lease is said to be longer: what is in flight with half a lease or less, where that still helps."""
 
+import math
 from collections.abc import Iterable
 
 from fencepost.core.budget import Budget
 from fencepost.core.exchange import Exchange
 from fencepost.core.inflight import Flight, Inflight
 from fencepost.core.notification import Held
+
+NEVER = math.inf
 
 
 class Renewals:
@@ -15,23 +18,30 @@ class Renewals:
         self._budget = budget
         self._inflight = inflight
         self.forgotten = False
+        self._looked_at = -1  # the version of the flights at the last look
+        self._next_at = NEVER  # nothing is due before
 
     def due(self, now: float) -> tuple[Held, ...]:
+        if self.next_at(now) > now:
+            return ()
         return tuple(
             flight.claimed.held for flight in self._inflight if self._due_at(flight, now) <= now
         )
 
-    def next_at(self, now: float) -> float | None:
-        instants = (self._due_at(flight, now) for flight in self._inflight)
-        return min((at for at in instants if at != float("inf")), default=None)
+    def next_at(self, now: float) -> float:
+        """When the next renewal is due; infinity: none. Looks at the flights only when that may have changed."""
+        if self._looked_at != self._inflight.version or now >= self._next_at:
+            self._looked_at = self._inflight.version
+            self._next_at = min((self._due_at(one, now) for one in self._inflight), default=NEVER)
+        return self._next_at
 
     def _due_at(self, flight: Flight, now: float) -> float:
         if flight.lost or self.forgotten:
-            return float("inf")
+            return NEVER
         if not self._budget.renewal_helps(now, flight.lease_until) and (
             now >= self._budget.renew_at(flight.lease_until)
         ):
-            return float("inf")  # its lease ends with the invocation
+            return NEVER  # its lease ends with the invocation
         return now if flight.renewal_wanted else self._budget.renew_at(flight.lease_until)
 
     def heard(self, exchange: Exchange, lost: Iterable[Held], said_at: float) -> None:

@@ -54,11 +54,11 @@ class Rhythm:
             yield self.talk.retry_at
         if self.noticed_at is not None:
             yield self.noticed_at + self.budget.timing.linger_seconds
+        yield self.renewals.next_at(now)
         occupied = self.deliveries.occupied
         for at in (
             self.gates.next_opening(now, self.budget.stop_claiming, occupied),
             self.gates.next_word_at(),
-            self.renewals.next_at(now),
         ):
             if at is not None:
                 yield at

@@ -94,6 +94,8 @@ class Words:
 
     def about(self, claimed: Claimed) -> Saying | None:
         """A word about a send of the same notification at another fence, if one is still unsaid."""
+        if claimed.fence <= 1:
+            return None  # nobody has sent it before
         known = (*self._words.values(), *self._given_up, *self._untold)
         return next((s for s in known if s.claimed.id == claimed.id and s.outcome), None)
 
