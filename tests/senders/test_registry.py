@@ -1,5 +1,6 @@
 """Senders are found by kind, built once a revision, and refused in one line without secrets."""
 
+import importlib.metadata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,7 +14,6 @@ from fencepost.core.notification import ChannelId, Claimed, OnUncertain
 from fencepost.core.outcome import Delivered, Outcome
 from fencepost.core.reply import Reply
 from fencepost.ports import Prepared, SenderUnavailable
-from fencepost.senders import registry as registry_module
 from fencepost.senders.registry import SenderRegistry
 from fencepost.senders.transport import Transport
 from fencepost.senders.webhook import Webhook
@@ -133,7 +133,7 @@ def offering(monkeypatch: pytest.MonkeyPatch, **kinds: str) -> Iterator[None]:
         return [EntryPoint(name, kinds[name], group)] if name in kinds else []
 
     with monkeypatch.context() as patched:
-        patched.setattr(registry_module, "entry_points", offered)
+        patched.setattr(importlib.metadata, "entry_points", offered)
         yield
 
 

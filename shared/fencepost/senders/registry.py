@@ -1,7 +1,6 @@
 """Finds the sender of a channel: kinds to constructors, our own and those that other packages bring along."""
 
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
 
 import msgspec
 
@@ -66,7 +65,9 @@ class SenderRegistry:
 def _constructor(kind: str) -> Constructor:
     if kind in KINDS:
         return KINDS[kind]
-    for offered in entry_points(group=ENTRY_POINTS, name=kind):
+    from importlib import metadata  # costly at a cold start, and few have senders of their own
+
+    for offered in metadata.entry_points(group=ENTRY_POINTS, name=kind):
         try:
             constructor: Constructor = offered.load()
         except (ImportError, AttributeError) as broken:
