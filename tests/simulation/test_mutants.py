@@ -190,7 +190,7 @@ MUTANTS: list[tuple[Callable[[Patch], None], str]] = [
     (no_lease_budget, "G4"),
     (claims_to_the_end, "after stop_claiming"),
     (full_leases_at_the_end, "outlives"),
-    (no_policy_for_doubt, "hold"),
+    (no_policy_for_doubt, "hold|duplicate"),
     (deaf_to_evidence, "G8"),
     (no_poison, "killed three"),
     (no_expiry, "expired"),
