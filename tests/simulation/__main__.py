@@ -7,6 +7,7 @@ from collections import Counter
 
 from tests.simulation.faults import Fault
 from tests.simulation.schedule import Schedule
+from tests.simulation.world import Broken
 
 
 def main() -> int:
@@ -20,7 +21,11 @@ def main() -> int:
         seeds = range(chosen.seed, chosen.seed + 1)
     began, fired = time.monotonic(), Counter[Fault]()
     for seed in seeds:
-        fired += Schedule(seed).run()
+        try:
+            fired += Schedule(seed).run()
+        except Broken as broken:
+            print(broken, file=sys.stderr)
+            return 1
     print(f"{len(seeds)} schedules in {time.monotonic() - began:.1f} s; faults that fired:")
     for fault in Fault:
         print(f"  {fault.value:16} {fired[fault]}")
