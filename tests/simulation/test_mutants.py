@@ -1,4 +1,7 @@
-"""The simulation itself is tested: each guard is taken away in turn, and some schedule must break."""
+"""The simulation itself is tested: each guard is taken away in turn, and some schedule must break.
+
+Guards whose loss only a rare schedule shows have a test of their own in tests/core/test_run.py.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -16,7 +19,7 @@ from fencepost.core.isolation import Isolation
 from fencepost.core.notification import Claimed, Held
 from fencepost.core.renewals import Renewals
 from fencepost.core.run import Run
-from fencepost.core.words import Saying, Words, parking
+from fencepost.core.words import Words
 from tests.simulation.model import Guards
 from tests.simulation.schedule import Schedule
 from tests.simulation.world import Broken
@@ -121,10 +124,6 @@ def new_seq_each_time(patch: Patch) -> None:
     patch.setattr(Conversation, "next_seq", property(lambda self: self._seq + 1))
 
 
-def no_repeat(patch: Patch) -> None:
-    patch.setattr(Conversation, "repeat", property(lambda self: None))
-
-
 def nobody_is_alone(patch: Patch) -> None:
     patch.setattr(Deliveries, "_must_be_alone", lambda self, flight: False)
 
@@ -177,14 +176,6 @@ def takes_the_unsaid_along(patch: Patch) -> None:
     patch.setattr(Words, "unsaid", lambda self: ())
 
 
-def parks_as_if_nothing_was_sent(patch: Patch) -> None:
-    def bare(said: Saying) -> Saying:
-        parked = parking(said)
-        return replace(parked, word=replace(parked.word, outcome=None))
-
-    patch.setattr("fencepost.core.isolation.parking", bare)
-
-
 MUTANTS: list[tuple[Callable[[Patch], None], str]] = [
     (no_time_budget, "G4"),
     (no_lease_budget, "G4"),
@@ -198,7 +189,6 @@ MUTANTS: list[tuple[Callable[[Patch], None], str]] = [
     (own_row_sent_twice, "own row twice"),
     (forgets_what_it_has_not_said, "own row twice"),
     (new_seq_each_time, "new seq"),
-    (no_repeat, "same words|G5"),
     (nobody_is_alone, "alone"),
     (keeps_the_waiting, "last word|G5|ends in time"),
     (gives_nothing_back, "alone|G5|last word|keeps its leases"),
@@ -211,7 +201,6 @@ MUTANTS: list[tuple[Callable[[Patch], None], str]] = [
     (renews_nothing, "keeps its leases"),
     (no_last_word, "last word"),
     (takes_the_unsaid_along, "G8"),
-    (parks_as_if_nothing_was_sent, "hold|twice|duplicate"),
 ]
 
 
