@@ -16,8 +16,8 @@ from rig.receiver import SECRET, LocalProvider
 from rig.runtimes import Runtime
 
 INSTALLATION = "drill"
-SEND_SECONDS = 1.0
-LEASE_SECONDS = 2.0
+SEND_SECONDS = 2.0  # long enough to be seen in mid-send on a busy machine
+LEASE_SECONDS = 3.0
 TIMING = {
     "FENCEPOST_SEND_TIMEOUT_SECONDS": str(SEND_SECONDS),
     "FENCEPOST_SETTLE_RESERVE_SECONDS": "0.4",

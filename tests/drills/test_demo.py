@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -16,8 +17,8 @@ COMMAND = [sys.executable, "-m", "demo", "--count", "1500", "--runtimes", "4"]
 
 
 @pytest.fixture
-def demo(server_url: str) -> Iterator["subprocess.Popen[str]"]:
-    environment = {**os.environ, "DATABASE_URL": server_url}
+def demo(server_url: str, tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
+    environment = {**os.environ, "DATABASE_URL": server_url, "TMPDIR": str(tmp_path)}
     started = subprocess.Popen(
         COMMAND,
         cwd=ROOT,

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from rig.ground import wait_until
-from tests.drills.ground import LEASE_SECONDS, Ground
+from tests.drills.ground import LEASE_SECONDS, Ground, event
 
 SLOTS = 5
 IN_DOUBT = """
@@ -24,9 +24,10 @@ def test_killed_by_its_timeout_in_mid_send(
 ) -> None:
     """Requests had left and no word was said: the rows come back after one lease, in doubt, and no others."""
     ground.channel(on_uncertain=on_uncertain, slots=SLOTS)
+    first = ground.runtime(timeout_seconds=5)
+    assert first.invoke(event("warm")).summary  # a cold start would eat into its time to send
     sent = ground.enqueue(SLOTS, "gate", door=door)
     ground.enqueue(20, "ok", door=door)
-    first = ground.runtime(timeout_seconds=3)
     invoked = ground.invoke(first, "killed")
     wait_until(lambda: ground.arrived(sent) == SLOTS, 10, "a run in mid-send")
     first.freeze()  # a run never outstays its time by itself; a stalled sandbox does

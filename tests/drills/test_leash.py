@@ -44,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def runtime(folder: Path) -> Iterator[Runtime]:
     with Runtime(
-        {}, timeout_seconds=1, folder=folder, task_root=folder, handler="plain.handler"
+        {}, timeout_seconds=3, folder=folder, task_root=folder, handler="plain.handler"
     ) as started:
         yield started
 

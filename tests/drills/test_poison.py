@@ -5,7 +5,7 @@ from rig.runtimes import Runtime
 from tests.drills.ground import Ground
 
 INTERRUPTIONS_MAX = 3
-NEIGHBOURS = 160
+NEIGHBOURS = 240
 POISON = """
 select c.kind::text, c.reason from fencepost.closed c join fencepost.notification n on n.id = c.notification_id
  where n.dedupe_key = %(subject)s"""
