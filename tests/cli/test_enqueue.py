@@ -48,13 +48,15 @@ GOOD: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("case", GOOD)
 def test_a_good_line_is_enqueued(
-    fencepost: Fencepost, hook: str, connection: psycopg.Connection, case: str
+    inline: Fencepost, database_url: str, hook: str, connection: psycopg.Connection, tmp_path: Path
 ) -> None:
-    said = fencepost("enqueue", "-", stdin=GOOD[case])
-    assert (said.code, said.out, said.err) == (0, "1 enqueued\n", "")
-    assert count(connection) == 1
+    file = tmp_path / "good.jsonl"
+    for number, (case, text) in enumerate(GOOD.items(), 1):
+        file.write_bytes(text)
+        said = inline(database_url, "enqueue", str(file))
+        assert (said.code, said.out, said.err) == (0, "1 enqueued\n", ""), case
+        assert count(connection) == number, case
 
 
 BAD: dict[str, tuple[bytes, str]] = {

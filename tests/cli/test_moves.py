@@ -1,5 +1,7 @@
 """cancel, redrive, resolve, quarantine: by id, and by selector after a question."""
 
+from functools import partial
+
 import pytest
 
 from tests.cli.conftest import Fencepost
@@ -7,6 +9,12 @@ from tests.store.bench import Worker, dead, hold, uncertain
 from tests.store.postgres_bench import PostgresBench
 
 pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def fencepost(inline: Fencepost, database_url: str) -> Fencepost:
+    """In this process: what these tests ask needs no process of its own."""
+    return partial(inline, database_url)
 
 
 def parked(bench: PostgresBench, *, held: bool = False, count: int = 1) -> list[str]:
@@ -38,7 +46,7 @@ class TestRedrive:
         parked(bench, count=3)
         parked(bench, held=True)
         assert fencepost("redrive", "--channel", "web", "--dry-run").out == "would redrive 3\n"
-        said = fencepost("redrive", "--all", stdin=b"y\n")  # a pipe is nobody to ask
+        said = fencepost("redrive", "--all")  # no terminal: nobody to ask
         assert (said.code, said.out) == (2, "")
         assert "means 3 notifications: say --yes" in said.err
         said = fencepost("redrive", "--reason", "rejected", "--yes", "--json")
