@@ -1,6 +1,6 @@
 """Plans made while the tables are empty must still be right when a backlog is there (G9: nothing starves for a plan).
 
-Wall time is not asserted: the server counts the index entries and rows that each call reads.
+Wall time is not asserted: the server counts the index entries, rows and pages that each call reads.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from fencepost.core.notification import NotificationId
+from fencepost.core.notification import Fence, Held, NotificationId
 from fencepost.store.migrate import migrate
 from rig.postgres import debian_binaries, local_postgres
 from tests.store.bench import Worker, dead, delivered, release, retry, uncertain
@@ -20,7 +20,11 @@ pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 DUE_READ = "select pg_stat_get_xact_tuples_returned('fencepost.queue_due'::regclass)"
 OPEN, CLOSED, BATCH = 60_000, 20_000, 50
-READ = """select coalesce(sum(pg_stat_get_xact_tuples_returned(c.oid) + pg_stat_get_xact_tuples_fetched(c.oid)), 0)
+# Words about what is not there: so every statement meets the empty tables, and keeps the plan that it made for them.
+STRANGERS = [Held(NotificationId(10**9 + n), Fence(1 + n % 2)) for n in range(50)]
+# (A scan of a whole index for one key returns one entry: only its pages tell.)
+READ = """select coalesce(sum(pg_stat_get_xact_tuples_returned(c.oid) + pg_stat_get_xact_tuples_fetched(c.oid)
+                              + pg_stat_get_xact_blocks_fetched(c.oid)), 0)
             from pg_class c where c.relnamespace = 'fencepost'::regnamespace and c.relkind in ('r', 'i')"""
 BACKLOG = """
 with n as (insert into fencepost.notification (channel, recipient, payload, due_at)
@@ -89,7 +93,7 @@ class Counted:
 def every_call(counted: Counted, worker: Worker, parked: list[NotificationId]) -> None:
     """Each kind of word and each function once, with as many rows as an exchange has."""
     own, want = counted.own, worker.want(BATCH)
-    held = [claimed.held for claimed in own.say(worker, claim=want).claimed]
+    held = [claimed.held for claimed in own.say(worker, claim=want).claimed] or STRANGERS
     counted.end("claim")
     own.say(worker, renew=tuple(held))
     counted.end("renew")
@@ -98,11 +102,11 @@ def every_call(counted: Counted, worker: Worker, parked: list[NotificationId]) -
         counted.end(f"settle {make.__name__}, claim")
         own.say(worker, *(make(one) for one in held))
         counted.end(f"{make.__name__} again")
-        held = [claimed.held for claimed in answer.claimed]
-    own.say(worker, *(delivered(one._replace(id=NotificationId(one.id + 10**9))) for one in held))
+        held = [claimed.held for claimed in answer.claimed] or STRANGERS
+    own.say(worker, *(retry(one) for one in STRANGERS))
     counted.end("unknown words")
     for name, call in CALLS.items():
-        ids = parked if name == "redrive" else [one.id for one in held] or parked
+        ids = parked if name == "redrive" else [one.id for one in held]
         own.rows(call, [ids])
         counted.end(name)
 
@@ -121,7 +125,9 @@ def test_plans_made_on_empty_tables_read_no_more_than_they_must(plan_bench: Post
         worker = Worker(bench)
         every_call(counted, worker, parked)
         for what, read in counted.read.items():
-            assert read < 60 * BATCH, f"{what} read {read} index entries and rows: {counted.read}"
+            assert read < 150 * BATCH, (
+                f"{what} read {read} index entries, rows and pages: {counted.read}"
+            )
         maps = Path(f"/proc/{own.pid}/maps")
         if maps.exists():
             assert "llvmjit" not in maps.read_text(errors="replace")

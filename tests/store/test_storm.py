@@ -17,7 +17,7 @@ from tests.store.session import Session, aside, session
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
-ROWS, ROUNDS, BATCH = 300, 60, 30
+ROWS, ROUNDS, BATCH = 300, 60, 60
 MAKERS = [delivered, dead, retry, not_sent, uncertain, hold, release]
 EXPIRE = """update fencepost.queue set lease_until = '-infinity' where notification_id = any(array(
               select notification_id from fencepost.queue where run_id <> fencepost.nobody() order by random() limit 40
@@ -61,6 +61,7 @@ class Storm:
                 if order == "any":
                     dice.shuffle(words)
                 held = kept + self.exchange(own, worker, words, tuple(kept))
+                own.rows(EXPIRE)
 
     def exchange(
         self, own: Session, worker: Worker, words: list[Word], kept: tuple[Held, ...]
