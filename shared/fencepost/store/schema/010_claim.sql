@@ -57,7 +57,8 @@ end $f$;
 -- Claim. c is what a row said before (whose lease ran out), u what it says now; a row that changed under c is not in u, so whatever is
 -- told of a takeover reads both. A takeover is the old holder's uncertain attempt, written in the same statement.
 create function fencepost.claim_(p_run uuid, p_lease interval, p_hints fencepost.hint[], c_channels smallint[], c_limits int[], c_hinted boolean[],
-  out ids bigint[], out fences bigint[], out hints fencepost.hint[], out busy smallint[]) language plpgsql as $f$
+  out ids bigint[], out fences bigint[], out attempts smallint[], out interruptions smallint[], out doubts boolean[], out resends boolean[],
+  out hints fencepost.hint[], out busy smallint[]) language plpgsql as $f$
 declare v_now timestamptz := fencepost.now_(); v_limits int[]; v_rated boolean; v_starts timestamptz[]; v_new fencepost.hint[]; v_full smallint[];
 begin
   select a.limits, a.rated, a.busy into v_limits, v_rated, busy from fencepost.allowed_(c_channels, c_limits) a;
@@ -74,7 +75,7 @@ begin
                attempts = least(q.attempts + 1, 32767), interruptions = least(q.interruptions + (q.run_id <> fencepost.nobody())::int, 32767),
                doubt = q.doubt or q.run_id <> fencepost.nobody()
          where q.ctid = any(array(select c.tid from c))
-        returning q.notification_id, q.fence, q.channel, q.priority, q.due_at, q.interruptions),
+        returning q.notification_id, q.fence, q.channel, q.priority, q.due_at, q.attempts, q.interruptions, q.doubt, q.resend),
   t as (insert into fencepost.attempt (notification_id, fence, run_id, claimed_at, at, outcome, taken_over)
         select c.notification_id, c.fence, c.run_id, c.claimed_at, v_now, 'uncertain', true
           from c join u on u.notification_id = c.notification_id and u.fence = c.fence + 1
@@ -84,9 +85,10 @@ begin
           from n where v_rated and k.id = any(array[n.channel]) and k.rate is not null),
   h as (select u.channel, u.priority, max(u.due_at) as due_at from u group by u.channel, u.priority)
   select coalesce(array_agg(u.notification_id), '{}'), coalesce(array_agg(u.fence), '{}'),
+         array_agg(u.attempts), array_agg(u.interruptions), array_agg(u.doubt), array_agg(u.resend),
          (select array_agg(row(h.channel, h.priority, h.due_at)::fencepost.hint) from h),
          (select array_agg(n.channel) from n join unnest(c_channels, v_limits) as w(channel, lim) on w.channel = n.channel and n.taken >= w.lim)
-    into ids, fences, v_new, v_full from u;
+    into ids, fences, attempts, interruptions, doubts, resends, v_new, v_full from u;
   hints := fencepost.hints_(p_hints, coalesce(v_new, '{}'), coalesce(v_full, '{}'), c_channels);
 end $f$;
 

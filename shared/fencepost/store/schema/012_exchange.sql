@@ -98,8 +98,10 @@ set search_path = pg_catalog, pg_temp set jit = off set plan_cache_mode = force_
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off as $f$
 #variable_conflict use_column
 declare
-  v_run fencepost.run; v_lease interval; v_claim bigint[] := '{}'; v_fences bigint[]; v_new bigint[]; v_hints fencepost.hint[];
+  v_run fencepost.run; v_lease interval; v_new bigint[]; v_hints fencepost.hint[];
+  v_claim bigint[] := '{}'; v_fences bigint[]; v_attempts smallint[]; v_interruptions smallint[]; v_doubts boolean[]; v_resends boolean[]; v_until timestamptz[];
   v_verdicts text; v_lost int[]; v_busy smallint[] := '{}'; v_taking smallint[] := '{}'; v_alive boolean; v_plain boolean; v_now float8 := date_part('epoch', fencepost.now_());
+  v_lease_left float8 := date_part('epoch', least(least(greatest(p_lease, 0), 86400) * interval '1 s', fencepost.longest_lease()));
 begin
   select * into v_run from fencepost.run r where r.id = p_run and r.ended_at is null for update;            -- one exchange of a run at a time
   v_alive := v_run.id is not null;
@@ -119,16 +121,20 @@ begin
     perform fencepost.give_up_(p_run, r_ids, false);
     perform fencepost.give_up_(p_run, v_run.last_claim, p_seq = v_run.seq);                                 -- same seq: the answer with this claim was never heard
   elsif v_alive and p_seq > v_run.seq and cardinality(c_channels) > 0 then
-    select c.ids, c.fences, c.hints, c.busy into v_new, v_fences, v_hints, v_taking
+    select c.ids, c.fences, c.attempts, c.interruptions, c.doubts, c.resends, c.hints, c.busy
+      into v_claim, v_fences, v_attempts, v_interruptions, v_doubts, v_resends, v_hints, v_taking
       from fencepost.claim_(p_run, v_lease, case when p_seq % 20 = 0 then '{}' else v_run.hints end, c_channels, c_limits, c_hinted) c;
-    v_claim := v_new;
-  elsif v_alive and p_seq = v_run.seq then
-    v_claim := v_run.last_claim;
+    v_new := v_claim;
+  elsif v_alive and p_seq = v_run.seq then                                                                  -- said again: those that are still ours
+    select coalesce(array_agg(q.notification_id), '{}'), array_agg(q.fence), array_agg(q.attempts), array_agg(q.interruptions), array_agg(q.doubt), array_agg(q.resend),
+           array_agg(q.lease_until)
+      into v_claim, v_fences, v_attempts, v_interruptions, v_doubts, v_resends, v_until
+      from unnest(v_run.last_claim) as c(id) join fencepost.queue q on q.notification_id = any(array[c.id]) and q.run_id = p_run;
   end if;
 
   if coalesce(cardinality(s_ids), 0) + coalesce(cardinality(r_ids), 0) + coalesce(cardinality(v_new), 0) > 0 then
     insert into fencepost.journal (run_id, seq, at, verdicts, settled, settled_fences, renewed, lost, claimed, claimed_fences)
-    values (p_run, p_seq, fencepost.now_(), v_verdicts, s_ids, s_fences, r_ids, (select array_agg(r_ids[o]) from unnest(v_lost) as o), v_new, v_fences);
+    values (p_run, p_seq, fencepost.now_(), v_verdicts, s_ids, s_fences, r_ids, (select array_agg(r_ids[o]) from unnest(v_lost) as o), v_new, case when v_new is not null then v_fences end);
   end if;
   if v_alive and p_last then
     update fencepost.run r set seq = greatest(p_seq, r.seq), last_claim = '{}', hints = '{}', seen_at = fencepost.now_(), ended_at = fencepost.now_(),
@@ -140,19 +146,18 @@ begin
   return query select v_verdicts, v_lost, fencepost.gates_(g_channels || c_channels, v_busy || v_taking),
     null::bigint, null::bigint, null::smallint, null::smallint, null::smallint, null::boolean, null::float8, null::float8, null::bytea,
     null::fencepost.outcome, null::float8, null::float8, null::text, null::jsonb, null::uuid, null::text;
-  -- The claimed rows, those that are still ours. What is known of an earlier attempt is looked up from the second fence on.
+  -- The claimed rows. What is known of an earlier attempt is looked up from the second fence on.
   if cardinality(v_claim) > 0 then
     return query
-      select null::text, null::int[], null::jsonb, q.notification_id, q.fence, q.channel, q.attempts, q.interruptions, q.doubt, v_now - date_part('epoch', n.due_at),
-             case when q.fence > 1 then v_now - (select min(date_part('epoch', a.claimed_at)) from fencepost.attempt a
-                                                  where a.notification_id = q.notification_id and a.outcome not in ('not_sent', 'held')) end,
-             case when q.fence > 1 then (select a.digest from fencepost.attempt a
-                                          where a.notification_id = q.notification_id and a.outcome not in ('not_sent', 'held') and a.digest is not null order by a.fence limit 1) end,
-             case when q.fence > 1 then (select e.outcome from fencepost.evidence e where e.notification_id = q.notification_id order by e.outcome limit 1) end,
-             date_part('epoch', n.expires_at) - v_now, date_part('epoch', q.lease_until) - v_now, n.recipient, n.payload, n.idempotency_key,
-             case when q.resend then 'resend' else n.on_uncertain end
-        from unnest(v_claim) as c(id)
-        join fencepost.queue q on q.notification_id = any(array[c.id]) and q.run_id = p_run
-        left join lateral (select * from fencepost.notification n where n.id = q.notification_id offset 0) n on true;
+      select null::text, null::int[], null::jsonb, c.id, c.fence, n.channel, c.attempts, c.interruptions, c.doubt, v_now - date_part('epoch', n.due_at),
+             case when c.fence > 1 then v_now - (select min(date_part('epoch', a.claimed_at)) from fencepost.attempt a
+                                                  where a.notification_id = c.id and a.outcome not in ('not_sent', 'held')) end,
+             case when c.fence > 1 then (select a.digest from fencepost.attempt a
+                                          where a.notification_id = c.id and a.outcome not in ('not_sent', 'held') and a.digest is not null order by a.fence limit 1) end,
+             case when c.fence > 1 then (select e.outcome from fencepost.evidence e where e.notification_id = c.id order by e.outcome limit 1) end,
+             date_part('epoch', n.expires_at) - v_now, coalesce(date_part('epoch', c.until) - v_now, v_lease_left), n.recipient, n.payload, n.idempotency_key,
+             case when c.resend then 'resend' else n.on_uncertain end
+        from unnest(v_claim, v_fences, v_attempts, v_interruptions, v_doubts, v_resends, v_until) as c(id, fence, attempts, interruptions, doubt, resend, until)
+        left join lateral (select * from fencepost.notification n where n.id = c.id offset 0) n on true;
   end if;
 end $f$;
