@@ -14,6 +14,7 @@ from bench.member import await_end, await_word, tell
 from bench.server import INSTALLATION
 from bench.waves import waves
 from fencepost.bootstrap import make_worker
+from fencepost.core.access import Database
 from fencepost.core.line import Line
 from fencepost.settings import Settings
 
@@ -22,7 +23,7 @@ REMAINING_SECONDS = 600.0
 
 def loop(url: str) -> None:
     """One run of the product's worker, its lines thrown away."""
-    settings = Settings(database_url=url, installation=INSTALLATION)
+    settings = Settings(database=Database(url=url), installation=INSTALLATION)
     with make_worker(settings, lines=forget) as worker:
         worker.deliver(remaining_seconds=REMAINING_SECONDS, correlation="bench")
 

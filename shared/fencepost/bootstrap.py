@@ -4,22 +4,80 @@ A worker keeps its loop and connections, so that a warm invocation dials nothing
 """
 
 import functools
+from typing import TYPE_CHECKING
 
+from fencepost.core.access import Database, ImpossibleAccess
+from fencepost.ports import Access, AccessUnavailable
 from fencepost.senders.evidence_queue import EvidenceQueue
 from fencepost.senders.registry import SenderRegistry
 from fencepost.senders.transport import Transport
-from fencepost.settings import Settings, read_secret, read_settings
+from fencepost.settings import Settings, SettingsError, read_secret, read_settings
+from fencepost.store.access import access_to
 from fencepost.store.postgres import PostgresStore
 from fencepost.telemetry import Lines, Metrics, embedded_metrics, json_lines, no_metrics
 from fencepost.worker import Parts, Worker
 
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.parameters import SecretsProvider
+
 CONNECT_TIMEOUT_SECONDS = 5.0
+SECRET_TIMEOUT_SECONDS = 2.0  # to connect, and again to answer; one try
+
+
+def reach(database: Database) -> Access:
+    """The way to this database, for every kind of credentials. Raises `SettingsError`; dials and reads nothing."""
+    try:
+        return access_to(database, fetch=Secrets().fetch, sign=sign_token)
+    except ImpossibleAccess as error:
+        raise SettingsError(str(error)) from None
+
+
+class Secrets:
+    """Secrets Manager, kept as long as whoever asks allows. The client is made at the first question."""
+
+    def __init__(self) -> None:
+        self._provider: SecretsProvider | None = None
+
+    def fetch(self, secret_id: str, max_age_seconds: float, anew: bool) -> str:
+        from aws_lambda_powertools.utilities.parameters.exceptions import GetParameterError
+        from botocore.exceptions import BotoCoreError
+
+        try:
+            self._provider = self._provider or _secrets_provider()
+            found = self._provider.get(secret_id, max_age=int(max_age_seconds), force_fetch=anew)
+        except (GetParameterError, BotoCoreError) as error:
+            raise AccessUnavailable(f"the secret {secret_id} cannot be read: {error}") from None
+        return found if isinstance(found, str) else bytes(found or b"").decode(errors="replace")
+
+
+def _secrets_provider() -> "SecretsProvider":
+    from aws_lambda_powertools.utilities.parameters import SecretsProvider
+    from botocore.config import Config
+
+    patience = Config(
+        connect_timeout=SECRET_TIMEOUT_SECONDS,
+        read_timeout=SECRET_TIMEOUT_SECONDS,
+        retries={"total_max_attempts": 1},
+    )
+    return SecretsProvider(boto_config=patience)
+
+
+def sign_token(host: str, port: int, user: str) -> str:
+    """A token of this sandbox's role, signed here: no call leaves. Good for opening connections for 15 minutes."""
+    import boto3
+    from botocore.exceptions import BotoCoreError
+
+    try:
+        token: str = boto3.client("rds").generate_db_auth_token(host, port, user)
+    except BotoCoreError as error:
+        raise AccessUnavailable(f"no token for the database can be signed: {error}") from None
+    return token
 
 
 def make_worker(settings: Settings, *, lines: Lines, metrics: Metrics = no_metrics) -> Worker:
     """A worker with everything real. Nothing is dialled before its first run."""
     store = PostgresStore(
-        settings.database_url,
+        reach(settings.database),
         connect_timeout_seconds=CONNECT_TIMEOUT_SECONDS,
         exchange_timeout_seconds=settings.timing.exchange_timeout_seconds,
     )

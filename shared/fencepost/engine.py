@@ -11,7 +11,8 @@ from typing import TypeVar
 from fencepost.attempt import guarded, place_of
 from fencepost.core.budget import Budget
 from fencepost.core.channel import Channel
-from fencepost.core.exchange import Failure, RunStart
+from fencepost.core.exchange import Failure, RunStart, RunStarted
+from fencepost.core.fact import DatabaseRedialled, DatabaseUnsafe
 from fencepost.core.notification import ChannelId
 from fencepost.core.run import Run
 from fencepost.core.step import Started, Unsaid
@@ -83,6 +84,7 @@ class Opening:
     async def start(self, start: RunStart) -> tuple[Started, dict[ChannelId, Sender]]:
         """Create the run, and find the sender of each channel. A channel without one waits for another run."""
         started = await self._insist(lambda: self._around.store.start_run(start))
+        self._tell(started)
         senders: dict[ChannelId, Sender] = {}
         unavailable: dict[ChannelId, str] = {}
         for channel in started.channels:
@@ -94,6 +96,12 @@ class Opening:
                     senders[channel.id] = sender
         facilities = {channel: sender.facility for channel, sender in senders.items()}
         return Started(started.channels, facilities, unavailable), senders
+
+    def _tell(self, started: RunStarted) -> None:
+        if started.redialled is not None:
+            self._around.report(DatabaseRedialled(reason=started.redialled))
+        if started.unsafe is not None:
+            self._around.report(DatabaseUnsafe(reason=started.unsafe))
 
     async def _sender(self, channel: Channel) -> Sender | str:
         try:
@@ -113,8 +121,13 @@ class Opening:
                 failed = error
             if not tries_left or failed.failure in (Failure.REFUSED, Failure.DATA):
                 raise failed
-            await asyncio.sleep(OPENING_PAUSE_SECONDS)
+            await asyncio.sleep(self._pause_seconds(tries_left))
         raise AssertionError("unreachable: the last try returns or raises")
+
+    def _pause_seconds(self, tries_left: int) -> float:
+        """Longer each time, and another for each run: many that found no free slot must not come back together."""
+        doubled = OPENING_PAUSE_SECONDS * 2.0 ** (OPENING_TRIES - 1 - tries_left)
+        return doubled * (0.5 + 0.5 * self._around.roll())
 
     def _patience_seconds(self) -> float:
         left = self._budget.hard_stop - self._around.clock()

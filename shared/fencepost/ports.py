@@ -1,4 +1,4 @@
-"""The three seams of the worker: where words go, where messages go, and what time it is."""
+"""The seams of the worker: where words go and how one gets there, where messages go, and what time it is."""
 
 import asyncio
 from dataclasses import dataclass
@@ -43,6 +43,19 @@ class Store(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class Access(Protocol):
+    """The way to the database, and who we are there."""
+
+    def conninfo(self, *, anew: bool = False) -> str:
+        """What to dial with now. May take a few seconds. `anew`: what it gave before was refused.
+        Raises `AccessUnavailable`."""
+        ...
+
+
+class AccessUnavailable(Exception):
+    """Nothing to dial with: one line why, without secrets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +124,8 @@ class Clock(Protocol):
 
 
 __all__ = [
+    "Access",
+    "AccessUnavailable",
     "ChannelId",
     "Clock",
     "Facility",

@@ -9,9 +9,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+from fencepost.core.access import (
+    Credentials,
+    Database,
+    FromIam,
+    FromSecret,
+    FromUrl,
+    ImpossibleAccess,
+)
 from fencepost.core.budget import ImpossibleTiming, Timing
 
 DATABASE_URL = "DATABASE_URL"
+CREDENTIALS_ID = "FENCEPOST_DATABASE_SECRET_ID"
+CREDENTIALS_MAX_AGE = "FENCEPOST_DATABASE_SECRET_MAX_AGE_SECONDS"
+DATABASE_IAM = "FENCEPOST_DATABASE_IAM"
+DATABASE_CA_FILE = "FENCEPOST_DATABASE_CA_FILE"
 INSTALLATION = "FENCEPOST_INSTALLATION"
 CHANNELS = "FENCEPOST_CHANNELS"
 EVIDENCE_QUEUE_URL = "FENCEPOST_EVIDENCE_QUEUE_URL"
@@ -35,7 +47,7 @@ class SecretMissing(LookupError):
 class Settings:
     """What a worker needs to know."""
 
-    database_url: str = field(repr=False)
+    database: Database
     installation: str  # the name the database is bound to
     channels: tuple[str, ...] = ()  # names; empty: all
     timing: Timing = field(default_factory=Timing)
@@ -50,7 +62,7 @@ def read_settings(
     Raises `SettingsError`, or `ImpossibleTiming` for two that cannot both hold."""
     given = {**(os.environ if environment is None else environment), **over}
     return Settings(
-        database_url=_required(given, DATABASE_URL, "where the notifications are"),
+        database=_database(given),
         installation=_required(given, INSTALLATION, "the name the database is bound to"),
         channels=_names(given.get(CHANNELS, "")),
         timing=_timing(given),
@@ -58,10 +70,11 @@ def read_settings(
     )
 
 
-def read_database_url(environment: Mapping[str, str] | None = None) -> str:
-    """Where the database is, for those who need nothing else. Raises `SettingsError`."""
-    given = os.environ if environment is None else environment
-    return _required(given, DATABASE_URL, "where the notifications are")
+def read_database(
+    environment: Mapping[str, str] | None = None, *, over: Mapping[str, str] = MappingProxyType({})
+) -> Database:
+    """The way to the database, for those who need nothing else. Raises `SettingsError`."""
+    return _database({**(os.environ if environment is None else environment), **over})
 
 
 def read_secret(reference: str, environment: Mapping[str, str] | None = None) -> str:
@@ -85,6 +98,49 @@ def _contents(file: Path) -> str:
         return file.read_text("utf-8")
     except (OSError, ValueError) as error:
         raise SecretMissing(f"file:{file} cannot be read: {type(error).__name__}") from None
+
+
+def _database(given: Mapping[str, str]) -> Database:
+    credentials = _credentials(given)
+    url = given.get(DATABASE_URL, "").strip()
+    if not url and not isinstance(credentials, FromSecret):
+        raise SettingsError(f"{DATABASE_URL} is not set (where the notifications are).")
+    return Database(url=url, credentials=credentials, ca_file=_ca_file(given))
+
+
+def _credentials(given: Mapping[str, str]) -> Credentials:
+    secret_id = given.get(CREDENTIALS_ID, "").strip()
+    iam = _switch(given, DATABASE_IAM)
+    if secret_id and iam:
+        raise SettingsError(f"{CREDENTIALS_ID} and {DATABASE_IAM} are both set: choose one.")
+    if iam:
+        return FromIam()
+    return _secret(given, secret_id) if secret_id else FromUrl()
+
+
+def _secret(given: Mapping[str, str], secret_id: str) -> FromSecret:
+    age = _seconds(given, CREDENTIALS_MAX_AGE)
+    try:
+        if age is None:
+            return FromSecret(secret_id=secret_id)
+        return FromSecret(secret_id=secret_id, max_age_seconds=age)
+    except ImpossibleAccess as error:
+        sentence = str(error).replace("secret_max_age_seconds", CREDENTIALS_MAX_AGE)
+        raise SettingsError(sentence) from None
+
+
+def _ca_file(given: Mapping[str, str]) -> str | None:
+    path = given.get(DATABASE_CA_FILE, "").strip()
+    if path and not Path(path).is_file():
+        raise SettingsError(f"{DATABASE_CA_FILE} is {path[:200]}, and there is no such file here.")
+    return path or None
+
+
+def _switch(given: Mapping[str, str], name: str) -> bool:
+    word = given.get(name, "").strip().lower()
+    if word not in ("", "true", "false"):
+        raise SettingsError(f"{name} is {word[:40]!r}: it is true or false.")
+    return word == "true"
 
 
 def _required(given: Mapping[str, str], name: str, meaning: str) -> str:

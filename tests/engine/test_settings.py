@@ -8,7 +8,7 @@ from fencepost.core.budget import ImpossibleTiming, Timing
 from fencepost.settings import (
     SecretMissing,
     SettingsError,
-    read_database_url,
+    read_database,
     read_secret,
     read_settings,
 )
@@ -19,14 +19,14 @@ ENOUGH = {"DATABASE_URL": URL, "FENCEPOST_INSTALLATION": "production"}
 
 def test_two_variables_are_enough() -> None:
     settings = read_settings(ENOUGH)
-    assert (settings.database_url, settings.installation) == (URL, "production")
+    assert (settings.database.url, settings.installation) == (URL, "production")
     assert (settings.channels, settings.evidence_queue_url) == ((), None)
     assert settings.timing == Timing()
 
 
 def test_what_is_said_outranks_the_environment() -> None:
     settings = read_settings(ENOUGH, over={"FENCEPOST_INSTALLATION": "staging"})
-    assert (settings.database_url, settings.installation) == (URL, "staging")
+    assert (settings.database.url, settings.installation) == (URL, "staging")
 
 
 def test_every_variable_is_read() -> None:
@@ -92,7 +92,7 @@ def test_settings_do_not_show_the_password() -> None:
 
 def test_the_database_alone_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", URL)
-    assert read_database_url() == URL
+    assert read_database().url == URL
 
 
 def test_a_secret_is_found_in_a_variable_or_in_a_file(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from fencepost.core.access import Database
 from fencepost.core.budget import Timing
 from fencepost.core.exchange import Exchange, Exchanged, Failure, GateAnswer, RunStart, RunStarted
 from fencepost.core.line import Line
@@ -41,7 +42,7 @@ class Bench:
     def worker(self) -> Worker:
         self.senders.known[CHANNEL] = self.sender
         settings = Settings(
-            database_url="postgresql://", installation="test", channels=("way",), timing=SHORT
+            database=Database(), installation="test", channels=("way",), timing=SHORT
         )
         parts = Parts(
             store=self.store,

@@ -32,6 +32,8 @@ ROOMS = {
         "fencepost.telemetry",
     },
     "fencepost.bootstrap": {
+        "fencepost.core",
+        "fencepost.ports",
         "fencepost.senders",
         "fencepost.settings",
         "fencepost.store",
@@ -65,7 +67,7 @@ OUTSIDE = {
 OUTSIDE_LAZILY = {
     "boto3": {"fencepost.senders", "fencepost.bootstrap"},
     "botocore": {"fencepost.senders", "fencepost.bootstrap"},
-    "aws_lambda_powertools": {"fencepost.telemetry", "functions"},
+    "aws_lambda_powertools": {"fencepost.bootstrap", "fencepost.telemetry", "functions"},
 }
 IMPURE = {  # no clock, no chance, no input or output in the core
     "asyncio",

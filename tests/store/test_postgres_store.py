@@ -32,7 +32,7 @@ RAISING = """create or replace function fencepost.has_work(p_channels text[]) re
         ("54000", Failure.DATA),
         ("42501", Failure.REFUSED),
         ("42883", Failure.REFUSED),
-        ("25006", Failure.REFUSED),
+        ("25006", Failure.AWAY),
         ("FP001", Failure.REFUSED),
         ("XX000", Failure.REFUSED),
     ],

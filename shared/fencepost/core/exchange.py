@@ -143,6 +143,8 @@ class RunStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
-    """The channels this run may serve."""
+    """The channels this run may serve, and what is odd about the database."""
 
     channels: tuple[Channel, ...]
+    redialled: str | None = None  # why the connection had to be opened anew
+    unsafe: str | None = None  # a setting under which what it confirmed may be lost

@@ -66,8 +66,24 @@ class ChannelSkipped:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseRedialled:
+    """The connection of the run before was of no use any more. Nothing was lost by it."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseUnsafe:
+    """The database is set so that what it has confirmed may be lost."""
+
+    reason: str
+
+
 Fact = (
     ChannelSkipped
+    | DatabaseRedialled
+    | DatabaseUnsafe
     | RowsClaimed
     | WordSettled
     | LeasesRenewed

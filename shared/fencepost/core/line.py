@@ -9,6 +9,8 @@ from fencepost.core.exchange import Failure
 from fencepost.core.fact import (
     BadRowParked,
     ChannelSkipped,
+    DatabaseRedialled,
+    DatabaseUnsafe,
     ExchangeTrouble,
     Fact,
     GatePaused,
@@ -55,6 +57,10 @@ def line_of(fact: Fact) -> Line:
             return Line(Level.ERROR, "bad_row_parked", row)
         case ChannelSkipped(channel=channel, reason=reason):
             return Line(Level.ERROR, "channel_skipped", {"channel": channel, "reason": reason})
+        case DatabaseRedialled(reason=reason):
+            return Line(Level.INFO, "database_redialled", {"reason": reason})
+        case DatabaseUnsafe(reason=reason):
+            return Line(Level.WARNING, "database_unsafe", {"reason": reason})
         case _:
             assert_never(fact)
 

@@ -9,6 +9,8 @@ from fencepost.core.exchange import Verdict
 from fencepost.core.fact import (
     BadRowParked,
     ChannelSkipped,
+    DatabaseRedialled,
+    DatabaseUnsafe,
     ExchangeTrouble,
     Fact,
     GatePaused,
@@ -70,6 +72,8 @@ def counts_of(fact: Fact) -> Iterator[tuple[Count, int]]:
             yield Count.PARKED, 1
         case ChannelSkipped():
             yield Count.SKIPPED_CHANNELS, 1
+        case DatabaseRedialled() | DatabaseUnsafe():
+            return
         case _:
             assert_never(fact)
 

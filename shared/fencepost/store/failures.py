@@ -20,6 +20,8 @@ def translate(failure: Exception, connection: psycopg.AsyncConnection) -> StoreF
     if _gone(failure, connection):
         return StoreFailed(Failure.UNKNOWN, detail)
     state = _state(failure)
+    if state == ELSEWHERE:
+        return StoreFailed(Failure.AWAY, detail)
     if state.startswith(RETRY):
         return StoreFailed(Failure.RETRY, detail)
     if state.startswith(DATA):
@@ -30,6 +32,19 @@ def translate(failure: Exception, connection: psycopg.AsyncConnection) -> StoreF
 def must_dial_anew(failure: Exception) -> bool:
     """Whether this server, though it answers, is the wrong one."""
     return _state(failure) == ELSEWHERE
+
+
+def asked_for_password(failure: Exception) -> bool:
+    """Whether a dial came as far as showing a password. (The driver keeps no SQLSTATE of a failed dial, and its text
+    is in the server's language: so this is asked before a secret is read anew.)"""
+    broken = failure.pgconn if isinstance(failure, psycopg.Error) else None
+    return broken is not None and broken.used_password
+
+
+def login_refused(failure: Exception) -> bool:
+    """Whether it was the login that was refused, in the words of servers and poolers."""
+    text = str(failure).lower()
+    return asked_for_password(failure) and ("password" in text or "authentication" in text)
 
 
 def one_line(failure: BaseException) -> str:

@@ -19,6 +19,7 @@ from fencepost.core.operation import (
     Resolution,
     Selector,
 )
+from fencepost.ports import Access
 from fencepost.store import selection
 from fencepost.store.new_notification import Enqueued, NewNotification, Refused
 from fencepost.store.operator_migrate import Migrations
@@ -33,13 +34,13 @@ class Operator:
     `who` is written beside everything this operator does to a notification.
     """
 
-    def __init__(self, conninfo: str, *, who: str | None = None) -> None:
-        self._conninfo = conninfo
+    def __init__(self, access: str | Access, *, who: str | None = None) -> None:
+        self._access = access
         self._who = who
         self._statements: Statements | None = None
 
     def __enter__(self) -> Self:
-        self._statements = Statements(connected(self._conninfo))
+        self._statements = Statements(connected(self._access))
         return self
 
     def __exit__(

@@ -5,19 +5,22 @@ Everything works through a transaction-mode pooler: no session state, no `option
 
 import asyncio
 import contextlib
-import math
 import os
 import select
 import socket
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg.types.json import set_json_loads
 
 from fencepost.core.exchange import Exchange, Exchanged, Failure, RunStart, RunStarted
-from fencepost.ports import StoreFailed
+from fencepost.ports import Access, StoreFailed
 from fencepost.store import words
-from fencepost.store.failures import must_dial_anew, one_line, translate
+from fencepost.store.access import Written
+from fencepost.store.dialling import Dialler
+from fencepost.store.failures import must_dial_anew, translate
 
 QUERIES = Path(__file__).parent / "queries"
 HANG_UP_SECONDS = 1.0  # for the driver to notice that its socket was shut
@@ -34,14 +37,19 @@ class PostgresStore:
 
     def __init__(
         self,
-        conninfo: str,
+        access: str | Access,
         *,
         connect_timeout_seconds: float = 5.0,
         exchange_timeout_seconds: float = 5.0,
     ) -> None:
-        self._conninfo = conninfo
-        self._connect_timeout_seconds = connect_timeout_seconds
         self._timeout_seconds = exchange_timeout_seconds
+        self._dialler = Dialler(
+            Written(access) if isinstance(access, str) else access,
+            self._note,
+            connect_timeout_seconds=connect_timeout_seconds,
+            answer_timeout_seconds=exchange_timeout_seconds,
+        )
+        self._noted: list[str] = []  # why a connection was dialled anew, until a run has told it
         self._connection: psycopg.AsyncConnection | None = None
         self._has_work = (QUERIES / "has_work.sql").read_bytes()
         self._start_run = (QUERIES / "start_run.sql").read_bytes()
@@ -52,17 +60,20 @@ class PostgresStore:
         return bool(rows[0][0])
 
     async def start_run(self, start: RunStart) -> RunStarted:
-        return words.run_started(
-            await self._ask_twice(self._start_run, words.start_arguments(start))
-        )
+        rows = await self._ask_twice(self._start_run, words.start_arguments(start))
+        redialled, self._noted = "; ".join(self._noted) or None, []
+        return replace(words.run_started(rows), redialled=redialled)
 
     async def exchange(self, exchange: Exchange) -> Exchanged:
         arguments = words.exchange_arguments(exchange)
-        return words.exchanged(exchange, await self._ask(self._exchange, arguments))
+        rows = await self._ask(self._exchange, arguments)
+        self._noted.clear()  # the run was told by the exchange that failed
+        return words.exchanged(exchange, rows)
 
     async def wake(self) -> None:
         """Between two calls a server says nothing: something to read is its farewell."""
         if self._connection is not None and not _quiet(self._connection):
+            self._note("the connection had ended while nobody used it")
             await self._drop()
 
     async def close(self) -> None:
@@ -70,16 +81,22 @@ class PostgresStore:
 
     async def _ask_twice(self, query: bytes, arguments: words.Arguments) -> Rows:
         """Ask what is harmless to ask again, so that a connection that died in its sleep costs nothing."""
-        slept = self._connection is not None
-        try:
-            return await self._ask(query, arguments)
-        except StoreFailed as failed:
-            if not slept or failed.failure is not Failure.UNKNOWN:
-                raise
+        slept = self._connection
+        if slept is not None and not slept.closed:
+            try:
+                return await self._ask_over(slept, query, arguments)
+            except StoreFailed as failed:
+                if self._connection is slept:  # it still stands: this is the answer
+                    raise
+                self._note(failed.detail)
         return await self._ask(query, arguments)
 
     async def _ask(self, query: bytes, arguments: words.Arguments) -> Rows:
-        connection = await self._dialled()
+        return await self._ask_over(await self._dialled(), query, arguments)
+
+    async def _ask_over(
+        self, connection: psycopg.AsyncConnection, query: bytes, arguments: words.Arguments
+    ) -> Rows:
         asking = asyncio.ensure_future(_rows(connection, query, arguments))
         try:
             answered, _ = await asyncio.wait({asking}, timeout=self._timeout_seconds)
@@ -109,26 +126,11 @@ class PostgresStore:
         if self._connection is not None and self._connection.closed:
             await self._drop()
         if self._connection is None:
-            try:
-                async with asyncio.timeout(self._connect_timeout_seconds):
-                    self._connection = await self._dial()
-            except (psycopg.Error, OSError) as failure:  # OSError: TimeoutError too
-                raise StoreFailed(Failure.AWAY, one_line(failure)) from failure
+            self._connection = await self._dialler.dial()
         return self._connection
 
-    async def _dial(self) -> psycopg.AsyncConnection:
-        return await psycopg.AsyncConnection.connect(
-            self._conninfo,
-            autocommit=True,
-            prepare_threshold=None,
-            client_encoding="utf8",
-            connect_timeout=max(2, math.ceil(self._connect_timeout_seconds)),
-            keepalives=1,
-            keepalives_idle=5,
-            keepalives_interval=2,
-            keepalives_count=3,
-            tcp_user_timeout=math.ceil(self._timeout_seconds * 1000),
-        )
+    def _note(self, why: str) -> None:
+        self._noted.append(why)
 
     async def _hang_up(
         self, connection: psycopg.AsyncConnection, asking: "asyncio.Future[Rows]"

@@ -12,6 +12,9 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 
 from fencepost.core.operation import DatabaseAway, Refused
+from fencepost.ports import Access, AccessUnavailable
+from fencepost.store.access import Written
+from fencepost.store.failures import asked_for_password
 from fencepost.store.new_notification import Enqueued, NewNotification
 from fencepost.store.new_notification import Refused as RowRefused
 from fencepost.store.operator_error import BUSY, translated
@@ -80,7 +83,25 @@ class Statements:
         raise AssertionError("unreachable: the last try returns or raises")
 
 
-def connected(conninfo: str) -> Connection:
+def connected(access: str | Access) -> Connection:
+    """A refused login is tried once more with credentials read anew, where there are others."""
+    way = Written(access) if isinstance(access, str) else access
+    try:
+        conninfo = way.conninfo()
+        try:
+            return _connected(conninfo)
+        except psycopg.OperationalError as error:
+            again = way.conninfo(anew=True) if asked_for_password(error) else conninfo
+            if again == conninfo:
+                raise translated(error) from None
+        return _connected(again)
+    except psycopg.OperationalError as error:
+        raise translated(error) from None
+    except AccessUnavailable as why:
+        raise DatabaseAway(f"the database is away: {why}") from None
+
+
+def _connected(conninfo: str) -> Connection:
     """A malformed connection string is never quoted: it holds the password."""
     try:
         return psycopg.connect(
@@ -91,8 +112,8 @@ def connected(conninfo: str) -> Connection:
             application_name="fencepost operator",
             row_factory=dict_row,
         )
-    except psycopg.OperationalError as error:
-        raise translated(error) from None
+    except psycopg.OperationalError:
+        raise
     except (psycopg.Error, UnicodeError, ValueError):
         raise DatabaseAway(
             "the connection string cannot be read: postgresql://user@host/name"

@@ -1,5 +1,6 @@
 """Between the values of the core and the arguments and rows of the functions in the database."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -35,7 +36,13 @@ VERDICTS = {
     "C": Verdict.CONFLICT,
     "U": Verdict.UNKNOWN,
 }
+NOT_SYNCHRONOUS = (
+    "synchronous_commit is off: what the database has confirmed to a run may be gone after a crash"
+)
 TEXT_CHARACTERS_MAX = 2000
+DIGITS_MAX = 4000  # Python reads no longer integer
+# What JSON this reader cannot read comes to: it has no JSON form either, so its sender refuses that row, and no other.
+UNREADABLE: Mapping[str, Any] = {"unreadable": math.nan}
 SMALLEST_INT, LARGEST_SMALLINT, LARGEST_INT = 0, 2**15 - 1, 2**31 - 1
 
 
@@ -45,6 +52,18 @@ def clean(text: str | None) -> str | None:
         return None
     whole = text[:TEXT_CHARACTERS_MAX].encode("utf-8", "replace").decode()
     return whole.replace("\0", "\ufffd")
+
+
+def read_json(text: str | bytes) -> Any:
+    """Whatever the database holds as JSON (G9): a row that broke the reader would break its whole claim, for ever."""
+    try:
+        return json.loads(text, parse_int=_integer)
+    except RecursionError:
+        return UNREADABLE
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) <= DIGITS_MAX else math.copysign(math.inf, float(digits))
 
 
 def start_arguments(start: RunStart) -> Arguments:
@@ -155,7 +174,11 @@ def _claimed(row: Sequence[Any]) -> Claimed:
 
 
 def run_started(rows: Sequence[Sequence[Any]]) -> RunStarted:
-    return RunStarted(channels=tuple(_channel(row) for row in rows))
+    commits = {row[-1] for row in rows}
+    return RunStarted(
+        channels=tuple(_channel(row[:-1]) for row in rows),
+        unsafe=NOT_SYNCHRONOUS if commits == {"off"} else None,
+    )
 
 
 def _channel(row: Sequence[Any]) -> Channel:
