@@ -91,3 +91,42 @@ def test_a_channel_that_is_not_there_starves_nobody(bench: PostgresBench) -> Non
     assert len(answer.claimed) == 1
     assert set(answer.gates) == {known.channel}
     assert worker.settle(release(answer.claimed[0].held)) == [Verdict.APPLIED]
+
+
+@pytest.mark.parametrize(
+    "value", ["1e5000", "-1e5000", "[" * 4000 + "]" * 4000, "9" * 400, "1e-5000"]
+)
+def test_a_payload_that_cannot_be_read_breaks_no_other_row(
+    bench: PostgresBench, value: str
+) -> None:
+    """Enqueue refuses these; what is in the table already must still not break the claims of its neighbours."""
+    first, odd, last = bench.enqueue(3)
+    payload = '{"data": {"value": ' + value + "}}"
+    bench.rows(
+        "update fencepost.notification set payload = %s::text::jsonb where id = %s returning 1",
+        (payload, odd),
+    )
+    rows = {claimed.id: claimed for claimed in Worker(bench).claim()}
+    assert [rows[id].payload for id in (first, last)] == [{"title": "hello"}] * 2
+    assert rows[odd].payload
+
+
+def test_a_channels_settings_that_cannot_be_read_stop_no_other_channel(
+    bench: PostgresBench,
+) -> None:
+    bench.enqueue()
+    bench.rows(
+        """update fencepost.channel set settings = '{"x": 1e5000}', policy = '{"attempts_max": 1e5000}'
+            where name = 'post' returning 1"""
+    )
+    worker = Worker(bench)
+    assert worker.channels["post"].policy == worker.channels["web"].policy
+    assert len(worker.claim()) == 1
+
+
+def test_a_row_whose_notification_is_gone_breaks_no_other(bench: PostgresBench) -> None:
+    """Put there by hand: nobody can send it, and `conservation()` tells of it."""
+    stranger, known = bench.enqueue(2)
+    bench.rows("delete from fencepost.notification where id = %s returning 1", (stranger,))
+    assert [claimed.id for claimed in Worker(bench).claim()] == [known]
+    assert not bench.conserved()

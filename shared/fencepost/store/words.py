@@ -40,6 +40,7 @@ NOT_SYNCHRONOUS = (
     "synchronous_commit is off: what the database has confirmed to a run may be gone after a crash"
 )
 TEXT_CHARACTERS_MAX = 2000
+RECIPIENT = 15  # its place in a claimed row
 DIGITS_MAX = 4000  # Python reads no longer integer
 # What JSON this reader cannot read comes to: it has no JSON form either, so its sender refuses that row, and no other.
 UNREADABLE: Mapping[str, Any] = {"unreadable": math.nan}
@@ -54,8 +55,8 @@ def clean(text: str | None) -> str | None:
     return whole.replace("\0", "\ufffd")
 
 
-def read_json(text: str | bytes) -> Any:
-    """Whatever the database holds as JSON (G9): a row that broke the reader would break its whole claim, for ever."""
+def read_json(text: str) -> Any:
+    """Whatever the database holds as JSON (G9): a row that broke its reader would break every claim it is in."""
     try:
         return json.loads(text, parse_int=_integer)
     except RecursionError:
@@ -131,13 +132,16 @@ def _claim(wants: Sequence[Want]) -> Arguments:
 
 
 def exchanged(exchange: Exchange, rows: Sequence[Sequence[Any]]) -> Exchanged:
-    """The answer: a first row of verdicts, lost places and gates, then one row for each claimed notification."""
+    """The answer: a first row of verdicts, lost places and gates, then one row for each claimed notification.
+
+    A row whose notification is gone (put into the queue by hand) can be sent by nobody; `conservation()` tells of it.
+    """
     (verdicts, lost, gates, *_), *claimed = rows
     return Exchanged(
         verdicts=tuple(VERDICTS[letter] for letter in verdicts),
         lost=tuple(exchange.renew[place - 1] for place in lost),
         gates={ChannelId(int(id)): _gate(gate) for id, gate in (gates or {}).items()},
-        claimed=tuple(_claimed(row[3:]) for row in claimed),
+        claimed=tuple(_claimed(row[3:]) for row in claimed if row[RECIPIENT] is not None),
     )
 
 
@@ -158,7 +162,7 @@ def _claimed(row: Sequence[Any]) -> Claimed:
         fence=Fence(fence),
         channel=ChannelId(channel),
         recipient=recipient,
-        payload=payload,
+        payload=read_json(payload),
         idempotency_key=idempotency_key,
         attempts=attempts,
         interruptions=interruptions,
@@ -188,12 +192,12 @@ def _channel(row: Sequence[Any]) -> Channel:
         id=ChannelId(id),
         name=name,
         sender=sender,
-        settings=settings,
+        settings=read_json(settings),
         secret_reference=secret_reference,
         slots=slots,
         rate_per_second=rate,
         on_uncertain=OnUncertain(on_uncertain),
-        policy=_policy(policy),
+        policy=_policy(read_json(policy)),
         revision=revision,
         paused_for_seconds=paused_for,
         pause_reason=pause_reason,
@@ -206,7 +210,7 @@ def _policy(words: Mapping[str, Any]) -> AttemptPolicy:
     told: dict[str, Any] = {
         name: word
         for name, word in words.items()
-        if name in known and isinstance(word, int | float)
+        if name in known and isinstance(word, int | float) and math.isfinite(word)
     }
     return AttemptPolicy(**told)
 

@@ -14,10 +14,15 @@ create function fencepost.first_unknown_key_(p_payload jsonb, p_known text[]) re
 create function fencepost.first_not_text_(p_payload jsonb) returns text language sql immutable as $f$
   select min(e.key) from jsonb_each(p_payload) as e where jsonb_typeof(e.value) <> 'string' $f$;
 
--- Why this payload is refused; null: it is not. Simple enough to be inlined: three jsonb operations for a good one.
-create function fencepost.payload_fault_(p jsonb) returns text language sql immutable as $f$
+-- Why this payload is refused; null: it is not. Simple enough to be inlined: three jsonb operations for a good one, more only where its size says that it could be
+-- deep, or hold a number so large that its text outgrows it. (No reader of JSON can be trusted with those: a run that cannot read one row loses its neighbours too.)
+-- Stable because pg_column_size is.
+create function fencepost.payload_fault_(p jsonb) returns text language sql stable as $f$
   select case
     when jsonb_typeof(p) <> 'object' then 'payload: must be a JSON object'
+    when pg_column_size(p) > 800 and jsonb_path_exists(p, 'strict $.**{101}') then 'payload: nested deeper than 100'
+    when octet_length(p::text) > pg_column_size(p) + 100 and jsonb_path_exists(p, 'strict $.** ? (@ > 1.7976931348623158e308 || @ < -1.7976931348623158e308)')
+      then 'payload: holds a number beyond 1.8e308'
     when p - '{title,body,html,url,image,icon,sound,collapse,thread,category,type,urgency,badge,silent,data,raw}'::text[] <> '{}'
       then 'payload: unknown key ' || fencepost.first_unknown_key_(p, '{title,body,html,url,image,icon,sound,collapse,thread,category,type,urgency,badge,silent,data,raw}')
     when jsonb_path_exists(p - '{badge,silent,data,raw}'::text[], 'strict $.* ? (@.type() <> "string")')
