@@ -38,6 +38,16 @@ def told(advice: Advice) -> tuple[Kind | None, str | None] | type:
         ({**YOUNG, "first_attempt_age_seconds": 9e9}, RESEND, COLLAPSES, SendIt),
         ({**YOUNG, "first_attempt_age_seconds": 9e9}, RESEND, NOTHING, SendIt),
         ({**YOUNG, "first_attempt_age_seconds": 9e9}, RESEND, ASKABLE, SendIt),
+        # an operator's order goes over policy and window; not over expiry, poison and the last attempt
+        ({**YOUNG, "first_attempt_age_seconds": 9e9, "resend_ordered": True}, RESEND, KEYED, SendIt),
+        ({**YOUNG, "first_attempt_age_seconds": None, "resend_ordered": True}, RESEND, KEYED, SendIt),
+        ({**YOUNG, "resend_ordered": True}, HOLD, NOTHING, SendIt),
+        ({**YOUNG, "resend_ordered": True, "on_uncertain": RECONCILE}, HOLD, ASKABLE, SendIt),
+        ({**YOUNG, "resend_ordered": True, "expires_in_seconds": 0.0}, HOLD, KEYED, (Kind.EXPIRED, "expired_in_doubt")),
+        ({**YOUNG, "resend_ordered": True, "interruptions": 3}, HOLD, KEYED, (Kind.DEAD, "poison")),
+        ({**YOUNG, "resend_ordered": True, "attempts": 9}, HOLD, KEYED, (Kind.UNCERTAIN, "attempts_exhausted")),
+        ({**YOUNG, "resend_ordered": True, "evidence": AttemptOutcome.DELIVERED}, HOLD, KEYED,
+         (Kind.DELIVERED, "already_delivered")),
         # hold, whatever the provider offers; reconcile where it can be asked
         (YOUNG, HOLD, KEYED, (Kind.UNCERTAIN, "held")),
         (YOUNG, HOLD, ASKABLE, (Kind.UNCERTAIN, "held")),
@@ -103,6 +113,7 @@ ROWS = st.builds(
     evidence=st.none() | st.sampled_from(AttemptOutcome),
     expires_in_seconds=st.none() | st.floats(-1e3, 1e3),
     on_uncertain=st.none() | st.sampled_from(OnUncertain),
+    resend_ordered=st.booleans(),
 )
 FACILITIES = st.builds(
     Facility,
@@ -115,7 +126,7 @@ FACILITIES = st.builds(
 @given(ROWS, FACILITIES, st.sampled_from(OnUncertain))
 def test_what_is_sent_is_open_to_it(row: Any, facility: Facility, policy: OnUncertain) -> None:
     advice = advise(row, a_channel(on_uncertain=policy), facility)
-    policy = row.on_uncertain or policy
+    policy = RESEND if row.resend_ordered else row.on_uncertain or policy
     match advice:
         case CloseUnsent(word):
             assert word.held == row.held

@@ -180,7 +180,7 @@ NEXT: dict[str, tuple[Inspection, str]] = {
     "an operator's word goes over both": (
         seen(open=row(doubt=True, resend=True)),
         "at the next tick a run takes it up in doubt: it is sent again with the same idempotency key, "
-        "as an operator said",
+        "as an operator ordered, whether or not the provider still knows the key",
     ),
     "evidence of delivery goes over everything": (
         seen(

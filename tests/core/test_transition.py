@@ -29,6 +29,7 @@ RESEND, HOLD, RECONCILE = OnUncertain.RESEND, OnUncertain.HOLD, OnUncertain.RECO
 LAST: dict[str, Any] = {"attempts": 8, "fence": 8}
 OLD: dict[str, Any] = {"age_seconds": 86400.0}
 DOUBT: dict[str, Any] = {"doubt": True}
+ORDERED: dict[str, Any] = {**DOUBT, "resend_ordered": True}
 
 
 @pytest.mark.parametrize(
@@ -79,6 +80,10 @@ def test_each_outcome(
         (HOLD, NOTHING, {"on_uncertain": RESEND}, None, "uncertain"),
         (RECONCILE, ASKABLE, {}, None, "uncertain"),
         (RECONCILE, KEYED, {}, Kind.UNCERTAIN, "cannot_be_asked"),
+        (RESEND, KEYED, {**ORDERED, "first_attempt_age_seconds": 9e9}, None, "uncertain"),
+        (HOLD, NOTHING, ORDERED, None, "uncertain"),
+        (RECONCILE, KEYED, ORDERED, None, "uncertain"),
+        (RESEND, KEYED, {**ORDERED, **LAST}, Kind.UNCERTAIN, "attempts_exhausted"),
         (RESEND, KEYED, LAST, Kind.UNCERTAIN, "attempts_exhausted"),
         (RECONCILE, ASKABLE, LAST, Kind.UNCERTAIN, "attempts_exhausted"),
     ],

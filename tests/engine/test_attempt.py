@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -138,6 +139,7 @@ def test_a_bare_stop_says_nothing_and_is_doubt() -> None:
     assert outcome == Uncertain("stopped while it was being sent")
 
 
+@pytest.mark.parametrize("ordered", [False, True])  # nobody's order makes other bytes the same
 @pytest.mark.parametrize(
     ("first", "age", "window", "leaves"),
     [
@@ -150,13 +152,14 @@ def test_a_bare_stop_says_nothing_and_is_doubt() -> None:
     ],
 )
 def test_a_repeat_with_other_bytes_does_not_leave_inside_the_key_window(
-    first: bytes | None, age: float | None, window: float | None, leaves: bool
+    first: bytes | None, age: float | None, window: float | None, leaves: bool, ordered: bool
 ) -> None:
+    earlier: dict[str, Any] = {"first_digest": first, "first_attempt_age_seconds": age}
     sender = FakeSender(
         facility=Facility(deduplicates_for_seconds=window),
         on_prepare=lambda claimed: Prepared(DIGEST, "request"),
     )
-    replied = send(sender, row(first_digest=first, first_attempt_age_seconds=age))
+    replied = send(sender, row(**earlier, resend_ordered=ordered))
     assert bool(sender.begun) is leaves
     assert (replied.outcome == Rejected(OTHER_BYTES)) is not leaves
     assert replied.facts.digest == DIGEST

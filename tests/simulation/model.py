@@ -563,7 +563,8 @@ class Database:
             evidence=known[0] if tells else None,
             expires_in_seconds=None if body.expires_at is None else body.expires_at - self.now,
             lease_left_seconds=row.lease_until - self.now,
-            on_uncertain=OnUncertain.RESEND if row.resend else body.on_uncertain,
+            on_uncertain=body.on_uncertain,
+            resend_ordered=row.resend,
         )
 
     def _first_attempt(self, row: Open) -> tuple[float | None, bytes | None]:

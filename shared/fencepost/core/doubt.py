@@ -74,7 +74,9 @@ def clear_doubt(
 
 
 def policy_of(claimed: Claimed, channel: Channel) -> OnUncertain:
-    """The notification's own word over its channel's."""
+    """An operator's order over the notification's own word over its channel's."""
+    if claimed.resend_ordered:
+        return OnUncertain.RESEND
     return claimed.on_uncertain or channel.on_uncertain
 
 
@@ -82,8 +84,9 @@ def may_resend(claimed: Claimed, facility: Facility, *, wait_seconds: float) -> 
     """Whether a repeat is what its owner agreed to: dropped by its key, or collapsed, or accepted as a duplicate.
 
     A provider that remembers keys must still remember this one; an unknown first attempt is taken as too old.
+    Whoever ordered it knew that; the order holds until the row closes, and `attempts_max` bounds it.
     """
-    if facility.collapses or facility.deduplicates_for_seconds is None:
+    if claimed.resend_ordered or facility.collapses or facility.deduplicates_for_seconds is None:
         return True  # shown once; or whoever chose `resend` without a key chose the duplicate
     return within_key_window(claimed, facility, wait_seconds=wait_seconds)
 

@@ -32,7 +32,7 @@ class OpenStanding:
     attempts: int
     interruptions: int
     doubt: bool
-    resend: bool  # an operator's word over the policy for doubt
+    resend: bool  # an operator's word over every policy and window for doubt
     due_at: str | None
     due_in_seconds: float | None
     run: str | None

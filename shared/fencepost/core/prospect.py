@@ -80,7 +80,10 @@ def _expired_by_then(seen: Inspection, row: OpenStanding) -> bool:
 
 def _doubt_policy(seen: Inspection) -> str:
     if seen.open is not None and seen.open.resend:
-        return "it is sent again with the same idempotency key, as an operator said"
+        return (
+            "it is sent again with the same idempotency key, as an operator ordered, "
+            "whether or not the provider still knows the key"
+        )
     chosen = seen.on_uncertain or seen.channel.on_uncertain
     match chosen:
         case OnUncertain.RESEND:

@@ -156,7 +156,8 @@ def _gate(gate: Mapping[str, Any]) -> GateAnswer:
 
 def _claimed(row: Sequence[Any]) -> Claimed:
     id, fence, channel, attempts, interruptions, doubt, age, first_age, first_digest, *rest = row
-    evidence, expires_in, lease_left, recipient, payload, idempotency_key, on_uncertain = rest
+    evidence, expires_in, lease_left, recipient, payload, idempotency_key, *policy = rest
+    on_uncertain, resend_ordered = policy
     return Claimed(
         id=NotificationId(id),
         fence=Fence(fence),
@@ -174,6 +175,7 @@ def _claimed(row: Sequence[Any]) -> Claimed:
         expires_in_seconds=expires_in,
         lease_left_seconds=lease_left,
         on_uncertain=OnUncertain(on_uncertain) if on_uncertain else None,
+        resend_ordered=resend_ordered,
     )
 
 

@@ -203,7 +203,31 @@ class OperatorContract:
         assert bench.standing(id).kind is Kind.UNCERTAIN
         assert bench.redrive(id, resend=True) == "redriven"
         claimed = Worker(bench).claim_one()
-        assert (claimed.doubt, claimed.on_uncertain) == (True, OnUncertain.RESEND)
+        assert (claimed.doubt, claimed.resend_ordered, claimed.on_uncertain) == (True, True, None)
+
+    def test_an_order_to_resend_holds_until_the_row_closes(self, bench: Bench) -> None:
+        id = held_row(bench)
+        bench.redrive(id, resend=True)
+        worker = Worker(bench)
+        first = worker.claim_one()
+        (again,) = worker.say(claim=worker.want(), seq=worker.seq).claimed
+        assert (first.resend_ordered, again.resend_ordered) == (True, True)
+        worker.settle(uncertain(first.held))
+        second = worker.claim_one()
+        assert (second.resend_ordered, second.attempts) == (True, 2)
+        worker.settle(word(second.held, UNCERTAIN, Kind.UNCERTAIN))
+        bench.resolve(id, "not_delivered")  # opens it again, and orders nothing
+        assert not worker.claim_one().resend_ordered
+
+    def test_nobody_ordered_what_was_only_redriven(self, bench: Bench) -> None:
+        (id,) = bench.enqueue(on_uncertain=OnUncertain.RESEND)
+        worker = Worker(bench)
+        first = worker.claim_one()
+        worker.settle(dead(first.held))
+        bench.redrive(id)
+        claimed = worker.claim_one()
+        assert (first.resend_ordered, claimed.resend_ordered) == (False, False)
+        assert claimed.on_uncertain is OnUncertain.RESEND
 
     def test_the_digest_of_a_redriven_attempt_is_kept(self, bench: Bench) -> None:
         (id,) = bench.enqueue()

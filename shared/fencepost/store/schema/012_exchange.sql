@@ -92,7 +92,7 @@ create function fencepost.exchange(
   c_channels smallint[], c_limits int[], c_hinted boolean[])                                                                                   -- claim
 returns table (verdicts text, lost int[], gates jsonb,
   id bigint, fence bigint, channel smallint, attempts smallint, interruptions smallint, doubt boolean, age float8, first_age float8, first_digest bytea,
-  evidence fencepost.outcome, expires_in float8, lease_left float8, recipient text, payload jsonb, idempotency_key uuid, on_uncertain text)
+  evidence fencepost.outcome, expires_in float8, lease_left float8, recipient text, payload jsonb, idempotency_key uuid, on_uncertain text, resend_ordered boolean)
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp set jit = off set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off as $f$
@@ -145,7 +145,7 @@ begin
 
   return query select v_verdicts, v_lost, fencepost.gates_(g_channels || c_channels, v_busy || v_taking),
     null::bigint, null::bigint, null::smallint, null::smallint, null::smallint, null::boolean, null::float8, null::float8, null::bytea,
-    null::fencepost.outcome, null::float8, null::float8, null::text, null::jsonb, null::uuid, null::text;
+    null::fencepost.outcome, null::float8, null::float8, null::text, null::jsonb, null::uuid, null::text, null::boolean;
   -- The claimed rows. What is known of an earlier attempt is looked up from the second fence on.
   if cardinality(v_claim) > 0 then
     return query
@@ -156,7 +156,7 @@ begin
                                           where a.notification_id = c.id and a.outcome not in ('not_sent', 'held') and a.digest is not null order by a.fence limit 1) end,
              case when c.fence > 1 then (select e.outcome from fencepost.evidence e where e.notification_id = c.id order by e.outcome limit 1) end,
              date_part('epoch', n.expires_at) - v_now, coalesce(date_part('epoch', c.until) - v_now, v_lease_left), n.recipient, n.payload, n.idempotency_key,
-             case when c.resend then 'resend' else n.on_uncertain end
+             n.on_uncertain, c.resend
         from unnest(v_claim, v_fences, v_attempts, v_interruptions, v_doubts, v_resends, v_until) as c(id, fence, attempts, interruptions, doubt, resend, until)
         left join lateral (select * from fencepost.notification n where n.id = c.id offset 0) n on true;
   end if;
