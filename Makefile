@@ -8,7 +8,7 @@ SEEDS  ?= 2000
 SEED   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo drill test test-fast check format sim sam-check lock clean
+.PHONY: help setup demo drill test test-fast check format sim sam-check bench bench-peers lock clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'

@@ -26,6 +26,7 @@ def main(target: Path) -> None:
             "pip",
             "download",
             "--quiet",
+            "--disable-pip-version-check",
             "--no-deps",
             "--dest",
             folder,

@@ -40,7 +40,7 @@ class Channel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
 
 
 class ChannelFile(Struct, frozen=True, forbid_unknown_fields=True):
-    channel: dict[Name, Channel] = {}
+    channel: dict[Name, dict[str, Any]] = {}
 
 
 def read_channels(file: Path) -> list[dict[str, Any]]:
@@ -54,10 +54,14 @@ def read_channels(file: Path) -> list[dict[str, Any]]:
         raise CommandFailed(f"{file}: {error}") from None
     if not found.channel:
         raise CommandFailed(f"{file}: no [channel.NAME] table in it")
-    return [_words(file, name, channel) for name, channel in found.channel.items()]
+    return [_words(file, name, table) for name, table in found.channel.items()]
 
 
-def _words(file: Path, name: str, channel: Channel) -> dict[str, Any]:
+def _words(file: Path, name: str, table: dict[str, Any]) -> dict[str, Any]:
+    try:
+        channel = msgspec.convert(table, Channel, strict=False)
+    except msgspec.ValidationError as error:
+        raise CommandFailed(f"{file}: channel {name}: {error}") from None
     _refuse_pasted_secret(file, name, channel.secret)
     words: dict[str, Any] = msgspec.to_builtins(channel)
     reference = words.pop("secret", None)

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 Mover = Callable[[Sequence[int]], list[Moved]]
 ID_PAGE = 1000
+NOT_MOVED = {
+    "unknown": "there is no such notification",
+    "needs_resend": "it is uncertain; --resend sends it again, and it may arrive twice",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +50,17 @@ def _by_id(database: "Operator", ids: list[int], move: Move, mover: Mover) -> No
         print_json({"dry_run": move.dry_run, "notifications": results, "counts": counts})
     else:
         for one in results:
-            print_line(f"{one.id}: {one.became.replace('_', ' ')}")
+            print_line(f"{one.id}: {_told(one.became, move)}")
     if not move.dry_run:
         _exit(counts, move)
+
+
+def _told(became: str, move: Move) -> str:
+    """A refusal must not read like success: `11: delivered` is no answer to `cancel 11`."""
+    if move.dry_run or became in move.done:
+        return became.replace("_", " ")
+    why = NOT_MOVED.get(became) or f"it is {became.replace('_', ' ')}"
+    return f"not moved: {why}"
 
 
 def _by_selector(database: "Operator", selector: Selector, move: Move, mover: Mover) -> None:

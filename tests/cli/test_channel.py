@@ -52,7 +52,10 @@ def test_all_that_a_file_says_is_what_the_channel_is(fencepost: Fencepost, tmp_p
 
 
 FAULTS = {
-    "an unknown key": ('[channel.a]\nsender = "webhook"\nslotz = 3\n', "unknown field `slotz`"),
+    "an unknown key": (
+        '[channel.a]\nsender = "webhook"\nslotz = 3\n',
+        "channel a: Object contains unknown field `slotz`",
+    ),
     "an unknown policy key": (
         '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\npolicy = { tries = 3 }\n',
         "unknown field `tries`",

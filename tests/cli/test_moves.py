@@ -37,7 +37,10 @@ class TestRedrive:
     ) -> None:
         (id,) = parked(bench, held=True)
         said = fencepost("redrive", id)
-        assert (said.code, said.out) == (1, f"{id}: needs resend\n")
+        assert (said.code, said.out) == (
+            1,
+            f"{id}: not moved: it is uncertain; --resend sends it again, and it may arrive twice\n",
+        )
         assert fencepost("redrive", id, "--resend").out == f"{id}: redriven\n"
 
     def test_by_selector_means_dead_ones_and_needs_a_yes(
@@ -83,7 +86,10 @@ class TestRedrive:
     ) -> None:
         (id,) = bench.enqueue()
         said = fencepost("redrive", str(id), "999")
-        assert (said.code, said.out) == (1, f"{id}: open\n999: unknown\n")
+        assert (said.code, said.out) == (
+            1,
+            f"{id}: not moved: it is open\n999: not moved: there is no such notification\n",
+        )
 
 
 def fencepost_kind(bench: PostgresBench, id: str) -> str:
@@ -109,7 +115,7 @@ class TestResolve:
         worker = Worker(bench)
         worker.settle(uncertain(worker.claim_one().held))
         said = fencepost("resolve", str(id), "--dead", "--why", "x")
-        assert (said.code, said.out) == (1, f"{id}: due\n")
+        assert (said.code, said.out) == (1, f"{id}: not moved: it is due\n")
         assert bench.standing(id).doubt
 
     @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fencepost.core.inspection import AttemptRecord, EvidenceRecord, Inspection
 from fencepost.core.notification import AttemptOutcome, Kind
 from fencepost.core.prospect import next_step, standing
-from fencepost.core.timeline import Moment, because, holder, timeline
+from fencepost.core.timeline import Moment, because, holder, plain, timeline
 
 CLEARING = frozenset({AttemptOutcome.REJECTED, AttemptOutcome.FAILED, AttemptOutcome.NOT_SENT})
 
@@ -50,7 +50,7 @@ def why_doubtful(attempt: AttemptRecord) -> str:
     if attempt.taken_over:
         who = holder(attempt.run, attempt.invocation)
         return f"{named}: {who} held it and never said what came of it; it may have been sent"
-    return f"{named}: the request left and no full answer came back{because(attempt.detail)}"
+    return f"{named}: the request left and no full answer came back{because(plain(attempt.detail))}"
 
 
 def _twice(seen: Inspection) -> str:

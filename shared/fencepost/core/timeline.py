@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import assert_never
 
+from fencepost.core import reason as code_of
 from fencepost.core.exchange import Verdict
 from fencepost.core.inspection import (
     AttemptRecord,
@@ -13,6 +14,17 @@ from fencepost.core.inspection import (
 )
 from fencepost.core.notification import AttemptOutcome
 from fencepost.core.reply import Phase
+
+# Codes the store writes before what a retried attempt came to.
+TOLD_BY_THE_OUTCOME = frozenset(
+    {
+        code_of.FAILED,
+        code_of.NOT_SENT,
+        code_of.REJECTED,
+        code_of.THROTTLED,
+        code_of.UNCERTAIN,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +72,25 @@ def came_back(attempt: AttemptRecord) -> str:
         return f"put in doubt{because(attempt.detail)}"
     if attempt.taken_over:
         return f"{holder(attempt.run, attempt.invocation)} did not come back; taken over, in doubt"
-    return f"{_meaning(attempt.outcome)}{_answer(attempt)}{because(attempt.detail)}"
+    return f"{_meaning(attempt)}{_answer(attempt)}{because(plain(attempt.detail))}"
 
 
-def _meaning(outcome: AttemptOutcome) -> str:
-    match outcome:
+def plain(detail: str | None) -> str | None:
+    """Without the worker's code in front: the sentence around it has said that already."""
+    code, found, rest = (detail or "").partition(": ")
+    return rest if found and code in TOLD_BY_THE_OUTCOME else detail
+
+
+def _meaning(attempt: AttemptRecord) -> str:
+    match attempt.outcome:
         case AttemptOutcome.DELIVERED:
             return "delivered"
         case AttemptOutcome.REJECTED:
             return "refused for good"
         case AttemptOutcome.FAILED:
             return "refused for now"
+        case AttemptOutcome.NOT_SENT if attempt.status is not None:
+            return "turned away (does not count as an attempt)"
         case AttemptOutcome.NOT_SENT:
             return "not sent (does not count as an attempt)"
         case AttemptOutcome.UNCERTAIN:
@@ -78,15 +98,17 @@ def _meaning(outcome: AttemptOutcome) -> str:
         case AttemptOutcome.HELD:
             return "nothing was sent: the policy is to hold what is in doubt"
         case _:
-            assert_never(outcome)
+            assert_never(attempt.outcome)
 
 
 def _answer(attempt: AttemptRecord) -> str:
     facts = []
     if attempt.status is not None:
         facts.append(f"status {attempt.status}")
-    elif attempt.phase is not None and attempt.phase is not Phase.ANSWERED:
-        facts.append(f"reached phase {attempt.phase}")
+    elif attempt.phase is Phase.NOT_SENT:
+        facts.append("nothing had left")
+    elif attempt.phase is Phase.UNCERTAIN:
+        facts.append("no full answer")
     if attempt.reference:
         facts.append(f"provider's reference {attempt.reference}")
     if attempt.took_ms is not None:
@@ -140,7 +162,10 @@ def _operation(done: OperationRecord) -> str:
 def _closed(seen: Inspection) -> list[Moment]:
     if seen.closed is None:
         return []
-    return [Moment(seen.closed.at, f"closed as {seen.closed.kind}{because(seen.closed.reason)}")]
+    kind, reason = seen.closed.kind, seen.closed.reason
+    return [
+        Moment(seen.closed.at, f"closed as {kind}{because(reason if reason != kind else None)}")
+    ]
 
 
 def holder(run: str | None, invocation: str | None) -> str:

@@ -1,0 +1,52 @@
+"""How one attempt reads: what came of it once, in words, and no code of ours in front of it."""
+
+import pytest
+
+from fencepost.core.explain import explain
+from fencepost.core.inspection import AttemptRecord
+from fencepost.core.notification import AttemptOutcome, Kind
+from fencepost.core.reply import Phase
+from tests.core.test_explain import attempt, closed, row, seen
+
+NOT_SENT, UNCERTAIN = AttemptOutcome.NOT_SENT, AttemptOutcome.UNCERTAIN
+TOLD: dict[str, tuple[AttemptRecord, str]] = {
+    "throttled: it was sent, and does not count": (
+        attempt(NOT_SENT, phase=Phase.ANSWERED, status=429, detail="throttled: answered 429"),
+        "turned away (does not count as an attempt) (status 429): answered 429",
+    ),
+    "nobody listened": (
+        attempt(NOT_SENT, phase=Phase.NOT_SENT, took_ms=3, detail="not_sent: connect: refused"),
+        "not sent (does not count as an attempt) (nothing had left, 3 ms): connect: refused",
+    ),
+    "no answer": (
+        attempt(UNCERTAIN, phase=Phase.UNCERTAIN, detail="uncertain: connection_lost"),
+        "in doubt: it may have been accepted (no full answer): connection_lost",
+    ),
+    "a code that says more than the outcome stays": (
+        attempt(NOT_SENT, phase=Phase.NOT_SENT, detail="credentials: token expired"),
+        "not sent (does not count as an attempt) (nothing had left): credentials: token expired",
+    ),
+    "a detail that is no more than the code stays": (
+        attempt(AttemptOutcome.FAILED, detail="failed"),
+        "refused for now: failed",
+    ),
+}
+
+
+@pytest.mark.parametrize(("one", "words"), TOLD.values(), ids=TOLD.keys())
+def test_what_came_back_is_said_once(one: AttemptRecord, words: str) -> None:
+    told = explain(seen(open=row(), attempts=(one,)))
+    assert told.timeline[-1].text == f"attempt 1: {words}"
+
+
+def test_the_reason_for_doubt_is_said_once() -> None:
+    one = attempt(UNCERTAIN, phase=Phase.UNCERTAIN, detail="uncertain: timeout: nothing more")
+    (doubt,) = explain(seen(open=row(), attempts=(one,))).doubts
+    assert (
+        doubt == "attempt 1: the request left and no full answer came back: timeout: nothing more"
+    )
+
+
+def test_a_reason_that_only_repeats_the_kind_is_left_out() -> None:
+    told = explain(seen(closed=closed(Kind.CANCELLED, "cancelled")))
+    assert told.timeline[-1].text == "closed as cancelled"
