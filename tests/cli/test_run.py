@@ -157,3 +157,10 @@ def test_wrong_settings_are_a_matter_of_usage(
     assert said.code == 2
     assert fault in said.err
     assert said.err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("ready")
+def test_a_misspelled_channel_is_refused_and_not_idle(fencepost: Fencepost) -> None:
+    said = fencepost("run", "--once", "--channel", "hoook", more=MORE)
+    assert said.code == 1
+    assert "hoook" in said.err

@@ -19,6 +19,8 @@ class FakeStore:
         self.installation = installation
 
     async def has_work(self, channels: tuple[str, ...] = ()) -> bool:
+        if why := self._unknown(channels):
+            raise StoreFailed(Failure.REFUSED, why)
         return self.database.has_work(self._ids(channels))
 
     async def start_run(self, start: RunStart) -> RunStarted:
@@ -45,10 +47,11 @@ class FakeStore:
             return f"FENCEPOST_INSTALLATION is {start.installation}"
         if start.version < MINIMUM_CODE_VERSION:
             return f"minimum_code_version is {MINIMUM_CODE_VERSION}"
-        known = {row.name for row in self.database.channels.values()}
-        if unknown := set(start.channels) - known:
-            return f"FENCEPOST_CHANNELS names {sorted(unknown)}"
-        return None
+        return self._unknown(start.channels)
+
+    def _unknown(self, names: tuple[str, ...]) -> str | None:
+        unknown = set(names) - {row.name for row in self.database.channels.values()}
+        return f"FENCEPOST_CHANNELS names {sorted(unknown)}" if unknown else None
 
 
 def standard_channels(database: Database) -> None:

@@ -276,6 +276,12 @@ class GateContract:
         assert gate.token_in_seconds == 0.0
         assert gate.revision == worker.channels["web"].revision
 
+    def test_a_channel_that_is_not_there_is_no_idleness(self, bench: Bench) -> None:
+        """A misspelled FENCEPOST_CHANNELS would look like an installation with nothing to do, for ever."""
+        with pytest.raises(StoreFailed, match="FENCEPOST_CHANNELS") as refused:
+            bench.wait(bench.store.has_work(("web", "typo")))
+        assert refused.value.failure is Failure.REFUSED
+
     def test_has_work_is_what_a_claim_would_find(self, bench: Bench) -> None:
         worker = Worker(bench)
         assert not bench.wait(bench.store.has_work())
@@ -284,7 +290,7 @@ class GateContract:
         bench.advance(11)
         assert bench.wait(bench.store.has_work())
         assert bench.wait(bench.store.has_work(("web",)))
-        assert not bench.wait(bench.store.has_work(("post", "typo")))
+        assert not bench.wait(bench.store.has_work(("post",)))
         worker.claim()
         assert not bench.wait(bench.store.has_work())
         bench.advance(21)

@@ -92,12 +92,23 @@ begin
   hints := fencepost.hints_(p_hints, coalesce(v_new, '{}'), coalesce(v_full, '{}'), c_channels);
 end $f$;
 
--- Whether a claim would find something now: its own predicate, gates included. No names: all channels. Reads only.
+-- A name that is no channel's is a slip in the settings: a run that looked past it would be idle for ever and say nothing.
+create function fencepost.check_channels_(p_channels text[]) returns void language plpgsql stable as $f$
+declare v_unknown text;
+begin
+  select string_agg(w.name, ', ') into v_unknown from unnest(p_channels) as w(name) where not exists (select 1 from fencepost.channel c where c.name = w.name);
+  if v_unknown is not null then
+    raise exception 'FENCEPOST_CHANNELS names channels that are not in this database: %', left(v_unknown, 200) using errcode = 'FP001';
+  end if;
+end $f$;
+
+-- Whether a claim would find something now: its own predicate, gates included. No names: all channels. Reads only. Refuses as start_run would.
 create function fencepost.has_work(p_channels text[]) returns boolean language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp set jit = off set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off as $f$
 declare v_now timestamptz := fencepost.now_(); v_all boolean := coalesce(cardinality(p_channels), 0) = 0;
 begin
+  if not v_all then perform fencepost.check_channels_(p_channels); end if;
   return exists (
     select 1 from fencepost.channel c, unnest('{0,1,2}'::smallint[]) as p(priority),
       lateral (select 1 from fencepost.queue q

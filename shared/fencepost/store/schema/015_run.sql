@@ -28,14 +28,11 @@ returns table (id smallint, name text, sender text, settings jsonb, secret_refer
                revision int, paused_for float8, pause_reason text)
 language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $f$
 #variable_conflict use_column
-declare v_now timestamptz := fencepost.now_(); v_unknown text; v_all boolean := coalesce(cardinality(p_channels), 0) = 0;
+declare v_now timestamptz := fencepost.now_(); v_all boolean := coalesce(cardinality(p_channels), 0) = 0;
 begin
   perform fencepost.check_installation_(p_installation, p_version);
   perform fencepost.check_isolation_();
-  select string_agg(w.name, ', ') into v_unknown from unnest(p_channels) as w(name) where not exists (select 1 from fencepost.channel c where c.name = w.name);
-  if v_unknown is not null then
-    raise exception 'FENCEPOST_CHANNELS names channels that are not in this database: %', left(v_unknown, 200) using errcode = 'FP001';
-  end if;
+  perform fencepost.check_channels_(p_channels);
   insert into fencepost.run (id, started_at, seen_at, deadline_at, invocation, code_version)
   values (p_run, v_now, v_now, v_now + least(greatest(p_deadline_in, 0), 86400) * interval '1 s', left(p_invocation, 200), p_version) on conflict do nothing;
   return query
