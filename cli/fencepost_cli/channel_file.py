@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fencepost_cli.exit_code import CommandFailed
+from fencepost_cli.output import print_trouble
 
 Name = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]{0,62}$")]
 Whole = Annotated[int, Meta(ge=1, le=1000)]
@@ -64,8 +65,23 @@ def _words(file: Path, name: str, table: dict[str, Any]) -> dict[str, Any]:
         raise CommandFailed(f"{file}: channel {name}: {error}") from None
     _refuse_pasted_secret(file, name, channel.secret)
     words: dict[str, Any] = msgspec.to_builtins(channel)
+    _refuse_settings(file, name, channel)
     reference = words.pop("secret", None)
     return {"name": name, "secret_reference": reference, **words}
+
+
+def _refuse_settings(file: Path, name: str, channel: Channel) -> None:
+    """A kind that is not installed here may be installed where the worker runs: that is told, not refused."""
+    from fencepost.bootstrap import settings_fault
+    from fencepost.ports import SenderUnavailable
+
+    try:
+        fault = settings_fault(channel.sender, channel.settings)
+    except SenderUnavailable as unknown:
+        print_trouble(f"{file}: channel {name}: {unknown} here; its notifications wait for one")
+        return
+    if fault is not None:
+        raise CommandFailed(f"{file}: channel {name}: settings: {fault}")
 
 
 def _refuse_pasted_secret(file: Path, name: str, reference: str | None) -> None:

@@ -83,7 +83,10 @@ def run(
 
     with Stopping() as stopping:
         make = partial(make_worker, settings, lines=told)
-        Rounds(make, stopping, needed=needed, json=json).go(period, limit)
+        rounds = Rounds(make, stopping, needed=needed, json=json)
+        rounds.go(period, limit)
+    if period is None and rounds.skipped:
+        raise typer.Exit(ExitCode.REFUSED)  # its rows wait for somebody to put the channel right
 
 
 class Rounds:
@@ -97,6 +100,7 @@ class Rounds:
         self._stopping = stopping
         self._needed = needed
         self._json = json
+        self.skipped = False  # a channel could not be sent on; a line on stderr says which and why
 
     def go(self, period: float | None, limit: float | None) -> None:
         """A run that left something due is followed by the next at once; else after the period, if there is one."""
@@ -124,6 +128,7 @@ class Rounds:
     def _one(self, remaining: float, *, insist: bool) -> bool:
         """Whether it left something that was due. With `insist` a database that is away is waited for."""
         from fencepost.core.exchange import Failure
+        from fencepost.core.tally import Count
         from fencepost.ports import StoreFailed
 
         try:
@@ -135,6 +140,7 @@ class Rounds:
                 return False
             code = ExitCode.REFUSED if refused else ExitCode.DATABASE_AWAY
             raise CommandFailed(failed.detail, code) from None
+        self.skipped |= bool(summary.counts[Count.SKIPPED_CHANNELS])
         self._say(summary)
         return not summary.drained
 

@@ -4,12 +4,13 @@ A worker keeps its loop and connections, so that a warm invocation dials nothing
 """
 
 import functools
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from fencepost.core.access import Database, ImpossibleAccess
 from fencepost.ports import Access, AccessUnavailable
 from fencepost.senders.evidence_queue import EvidenceQueue
-from fencepost.senders.registry import SenderRegistry
+from fencepost.senders.registry import SenderRegistry, fault_of
 from fencepost.senders.transport import Transport
 from fencepost.settings import Settings, SettingsError, read_secret, read_settings
 from fencepost.store.access import access_to
@@ -90,6 +91,11 @@ def make_worker(settings: Settings, *, lines: Lines, metrics: Metrics = no_metri
         say_elsewhere=EvidenceQueue(url).send if url else None,
     )
     return Worker(settings, parts)
+
+
+def settings_fault(kind: str, settings: Mapping[str, Any]) -> str | None:
+    """What no sender of this kind would ever take. Raises `SenderUnavailable` where the kind is not known here."""
+    return fault_of(kind, settings)
 
 
 @functools.cache

@@ -91,7 +91,7 @@ class Opening:
             found = await guarded(self._sender(channel), lambda bug: place_of(bug))
             match found:
                 case str() as why:
-                    unavailable[channel.id] = why
+                    unavailable[channel.id] = f"{why} (channel {channel.name})"
                 case sender:
                     senders[channel.id] = sender
         facilities = {channel: sender.facility for channel, sender in senders.items()}

@@ -72,6 +72,14 @@ FAULTS = {
         '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nslots = 5000\n',
         "<= 1000",
     ),
+    "a setting nobody knows": (
+        '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nsettings = { alow_http = true }\n',
+        "channel a: settings: Object contains unknown field `alow_http`",
+    ),
+    "a setting of another type": (
+        '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nsettings = { allow_http = "yes" }\n',
+        "channel a: settings: Expected `bool`, got `str`",
+    ),
     "a pasted secret": (
         '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nsecret = "whsec_aGlkZGVu"\n',
         "secret says where the secret is",
@@ -89,6 +97,16 @@ def test_a_fault_is_one_line_and_nothing_is_written(fencepost: Fencepost, tmp_pa
         assert fault in said.err, case
         assert "whsec" not in said.err
         assert fencepost("channel", "list", "--json").json == {"channels": []}, case
+
+
+def test_a_sender_that_is_not_installed_here_is_told_and_taken(
+    fencepost: Fencepost, tmp_path: Path
+) -> None:
+    text = '[channel.a]\nsender = "webhok"\non_uncertain = "hold"\n'
+    said = fencepost("channel", "apply", written(tmp_path, text))
+    assert (said.code, said.out) == (0, "a: created (revision 1)\n")
+    assert "channel a: unknown sender kind 'webhok' here" in said.err
+    assert said.err.count("\n") == 1
 
 
 def test_pause_and_resume(fencepost: Fencepost, hook: str, channels_file: Path) -> None:

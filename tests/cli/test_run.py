@@ -87,6 +87,18 @@ def test_once_delivers_what_is_due_and_ends(
 
 
 @pytest.mark.usefixtures("ready")
+def test_a_channel_that_cannot_be_sent_on_is_named_and_no_success(
+    fencepost: Fencepost, provider: LocalProvider, connection: psycopg.Connection
+) -> None:
+    enqueued(fencepost, provider, "ok", 1)
+    said = fencepost("run", more={**MORE, "HOOK_SECRET": ""})
+    assert said.code == 1
+    assert "env:HOOK_SECRET is missing or empty (channel hook)" in said.err
+    assert fencepost("run", more=MORE).code == 0
+    assert number(connection, DELIVERED) == 1
+
+
+@pytest.mark.usefixtures("ready")
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT], ids=str)
 def test_a_signal_ends_it_cleanly_with_nothing_leased(
     database_url: str,

@@ -1,6 +1,7 @@
 """Finds the sender of a channel: kinds to constructors, our own and those that other packages bring along."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 
@@ -8,7 +9,7 @@ from fencepost.core.channel import Channel
 from fencepost.core.notification import ChannelId
 from fencepost.ports import Sender, SenderUnavailable
 from fencepost.senders.transport import Transport
-from fencepost.senders.webhook import webhook
+from fencepost.senders.webhook import WebhookSettings, webhook
 
 ENTRY_POINTS = "fencepost.senders"
 
@@ -17,6 +18,22 @@ ENTRY_POINTS = "fencepost.senders"
 Constructor = Callable[[Channel, str | None, Transport], Sender]
 
 KINDS: Mapping[str, Constructor] = {"webhook": webhook}
+SETTINGS: Mapping[str, type[msgspec.Struct]] = {"webhook": WebhookSettings}
+
+
+def fault_of(kind: str, settings: Mapping[str, Any]) -> str | None:
+    """Why these can never be a channel's settings, in one line; None where nothing can be said against them.
+
+    Raises `SenderUnavailable` where no package here brings the kind: elsewhere one may.
+    """
+    _constructor(kind)
+    wanted = SETTINGS.get(kind)
+    try:
+        if wanted is not None:
+            msgspec.convert(dict(settings), wanted)
+    except msgspec.ValidationError as wrong:
+        return _line(wrong)
+    return None
 
 
 class SenderRegistry:
