@@ -15,14 +15,15 @@ import psycopg
 from bench.member import await_end, await_word, tell
 from bench.server import INSTALLATION, VERSION
 from bench.statement import statement
-from fencepost.core.channel import Channel
-from fencepost.core.exchange import NO_FACTS, Exchange, Facts, RunStart, Want, Word
-from fencepost.core.notification import AttemptOutcome, ChannelId, Claimed, Kind, RunId
+from fencepost.core.channel import Channel, Facility
+from fencepost.core.exchange import NO_FACTS, Exchange, Facts, RunStart, Word
+from fencepost.core.gate import Gate
+from fencepost.core.notification import AttemptOutcome, Claimed, Kind, RunId
 from fencepost.core.reply import Phase
 from fencepost.store.postgres import PostgresStore
 
 PRIORITIES = [0, 1, 2]
-LEASE_SECONDS = 60.0
+LEASE_SECONDS = 600.0
 FACTS = Facts(phase=Phase.ANSWERED, status=200, digest=bytes(range(16)), took_ms=100)
 
 Turn = Callable[[], Awaitable[int]]  # one more batch; how many rows it claimed
@@ -37,7 +38,7 @@ class FencepostDrain:
         self.run = RunId(uuid.uuid4())
         self.seq = 0
         self.words: tuple[Word, ...] = ()
-        self.channel = ChannelId(0)
+        self.gate: Gate | None = None  # the worker's own: it decides which claims go without a hint
 
     async def begin(self) -> tuple[Channel, ...]:
         start = RunStart(
@@ -48,22 +49,32 @@ class FencepostDrain:
             deadline_in_seconds=3600,
         )
         channels = (await self.store.start_run(start)).channels
-        self.channel = channels[0].id
+        self.gate = Gate(channels[0], Facility(), time.monotonic())
         return channels
 
     async def turn(self) -> int:
+        """Settle what the last one claimed, and claim."""
+        claimed = await self.say(claim=True)
+        self.words = tuple(self.word(row) for row in claimed)
+        return len(self.words)
+
+    async def say(self, *, claim: bool) -> tuple[Claimed, ...]:
+        assert self.gate is not None
         self.seq += 1
+        wants = (self.gate.want(self.batch),) if claim else ()
         answer = await self.store.exchange(
             Exchange(
                 run=self.run,
                 seq=self.seq,
                 lease_seconds=LEASE_SECONDS,
                 settle=self.words,
-                claim=(Want(channel=self.channel, limit=self.batch),),
+                claim=wants,
             )
         )
-        self.words = tuple(self.word(claimed) for claimed in answer.claimed)
-        return len(self.words)
+        for want in wants:
+            gate_answer = answer.gates.get(want.channel)
+            self.gate.claimed(want, len(answer.claimed), gate_answer, time.monotonic())
+        return answer.claimed
 
     def word(self, claimed: Claimed) -> Word:
         return Word(

@@ -4,10 +4,8 @@ import time
 from dataclasses import dataclass, field
 
 from bench.drain import FencepostDrain
-from fencepost.core.exchange import Exchange, Want
 
 BATCH = 50
-LEASE_SECONDS = 900.0
 
 
 @dataclass(slots=True)
@@ -43,18 +41,10 @@ class Probe(FencepostDrain):
             self.words = ()
 
     async def timed(self, *, claim: bool) -> float:
-        self.seq += 1
-        said = Exchange(
-            run=self.run,
-            seq=self.seq,
-            lease_seconds=LEASE_SECONDS,
-            settle=self.words,
-            claim=(Want(channel=self.channel, limit=self.batch),) if claim else (),
-        )
         began = time.perf_counter()
-        answer = await self.store.exchange(said)
+        claimed = await self.say(claim=claim)
         took = (time.perf_counter() - began) * 1000
-        if claim and len(answer.claimed) != self.batch:
-            raise RuntimeError(f"{len(answer.claimed)} claimed instead of {self.batch}")
-        self.words = tuple(self.word(claimed) for claimed in answer.claimed)
+        if claim and len(claimed) != self.batch:
+            raise RuntimeError(f"{len(claimed)} claimed instead of {self.batch}")
+        self.words = tuple(self.word(row) for row in claimed)
         return took

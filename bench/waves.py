@@ -5,7 +5,7 @@ import time
 
 from bench.drain import FencepostDrain
 from fencepost.attempt import attempt
-from fencepost.core.exchange import Exchange, Want, Word
+from fencepost.core.exchange import Word
 from fencepost.core.notification import AttemptOutcome, Claimed, Kind
 from fencepost.core.outcome import Delivered
 from fencepost.ports import Sender
@@ -13,7 +13,6 @@ from fencepost.senders.registry import SenderRegistry
 from fencepost.senders.transport import Transport
 from fencepost.settings import read_secret
 
-LEASE_SECONDS = 60.0
 SEND_TIMEOUT_SECONDS = 10.0
 
 
@@ -23,23 +22,9 @@ async def waves(url: str, slots: int) -> None:
     registry = SenderRegistry(read_secret, Transport())
     channels = await run.begin()
     sender = registry.sender(channels[0])
-    words: tuple[Word, ...] = ()
-    seq = 0
-    while True:
-        seq += 1
-        answer = await run.store.exchange(
-            Exchange(
-                run=run.run,
-                seq=seq,
-                lease_seconds=LEASE_SECONDS,
-                settle=words,
-                claim=(Want(channel=channels[0].id, limit=slots),),
-            )
-        )
-        if not answer.claimed:
-            break
-        sent = await asyncio.gather(*(_sent(sender, claimed) for claimed in answer.claimed))
-        words = tuple(word for word in sent if word is not None)
+    while claimed := await run.say(claim=True):
+        sent = await asyncio.gather(*(_sent(sender, row) for row in claimed))
+        run.words = tuple(word for word in sent if word is not None)
     await registry.close()
     await run.store.close()
 

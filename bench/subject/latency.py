@@ -117,7 +117,7 @@ def _table(server: Server, cases: Sequence[Case]) -> Table:
         rows=rows,
         notes=(
             f"Blocks of {TURNS} turns in all the databases in turn; what a block took is put back before its next one. "
-            "Start hints as the worker uses them: every 20th claim of a run looks from the beginning.",
+            "Start hints as the worker uses them: every 20th claim, once a second at most, looks from the start.",
         ),
     )
 

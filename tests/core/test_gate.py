@@ -93,6 +93,17 @@ def test_after_a_short_look_with_a_hint_comes_one_from_the_start() -> None:
     assert not one.want(5).hint
 
 
+def test_quick_claims_look_from_the_start_once_a_second() -> None:
+    one = gate()
+    looks = []
+    for hundredths in range(0, 300, 2):
+        want = one.want(5)
+        if not want.hint:
+            looks.append(hundredths / 100)
+        one.claimed(want, 5, OPEN, hundredths / 100)
+    assert looks == pytest.approx([0.0, 1.02, 2.04])
+
+
 def test_rate_tokens_and_pauses_do_not_make_it_dry() -> None:
     one = gate()
     answered(one, token_in_seconds=0.5)

@@ -93,7 +93,7 @@ def test_every_twentieth_claim_looks_from_the_start() -> None:
     hints = []
     for n in range(1, 42):
         hints.append(table.until_said().claim[0].hint)
-        table.answer(a_claimed(n)).reply(a_claimed(n).held, after=0.01)
+        table.answer(a_claimed(n)).reply(a_claimed(n).held, after=0.06)
     assert [n for n, hint in enumerate(hints) if not hint] == [0, 20, 40]
 
 

@@ -30,7 +30,6 @@ LONGEST_DELAY_SECONDS = 2_592_000.0
 LONGEST_PAUSE_SECONDS = 86_400.0
 CLAIM_MAX = 1000
 COUNTER_MAX = 32767
-HINT_EVERY = 20
 
 DELIVERED = AttemptOutcome.DELIVERED
 UNCERTAIN = AttemptOutcome.UNCERTAIN
@@ -485,7 +484,7 @@ class Database:
     def _claim(
         self, said: Exchange, row: RunRow
     ) -> tuple[tuple[NotificationId, ...], set[ChannelId]]:
-        hints = {} if said.seq % HINT_EVERY == 0 else row.hints
+        hints = row.hints
         taking, taken, full = set(), list[Open](), set()
         for want in said.claim:
             channel = self.channels[want.channel]
@@ -513,11 +512,12 @@ class Database:
     ) -> dict[tuple[ChannelId, int], float]:
         """A channel that gave less than it was asked for has none: the next look is from the beginning."""
         kept = {key: at for key, at in old.items() if key[0] in full or key[0] not in asked}
+        new = dict[tuple[ChannelId, int], float]()
         for one in taken:
             if one.channel in full:
                 key = (one.channel, one.priority)
-                kept[key] = max(one.due_at, kept.get(key, NEVER))
-        return kept
+                new[key] = max(one.due_at, new.get(key, NEVER))
+        return kept | new
 
     def _due(
         self, channel: ChannelId, limit: int, hints: dict[tuple[ChannelId, int], float]

@@ -4,7 +4,10 @@ from fencepost.core.channel import Channel, Facility
 from fencepost.core.exchange import GateAnswer, GateWord, Want
 from fencepost.core.notification import ChannelId
 
-LOOK_FROM_THE_START_EVERY = 20  # claims: expired leases lie before the hint
+LOOK_FROM_THE_START_EVERY = 20  # claims: expired leases and late commits lie before the hint
+LOOK_FROM_THE_START_SECONDS = (
+    1.0  # and no sooner: behind a held snapshot such a look costs tens of milliseconds
+)
 BUSY_SECONDS = 0.05  # a channel row held by another: asked again after this, doubling
 BUSY_DOUBLINGS_MAX = 6
 
@@ -21,7 +24,8 @@ class Gate:
         self.skipped: str | None = None
         self._unsaid_from: float | None = None
         self._reason: str | None = None
-        self._claims = 0
+        self._hinted_claims = 0  # since the last look from the start, at
+        self._looked_at = now
         self._look_from_start = True
         self._busy = 0
 
@@ -48,19 +52,27 @@ class Gate:
 
     def want(self, free: int) -> Want:
         """Ask for the free slots: with a hint, except at first, now and then, and after a look that fell short."""
-        hint = not self._look_from_start and self._claims % LOOK_FROM_THE_START_EVERY != 0
-        return Want(channel=self.id, limit=free, hint=hint)
+        return Want(channel=self.id, limit=free, hint=not self._look_from_start)
 
     def claimed(self, want: Want, got: int, answer: GateAnswer | None, now: float) -> None:
         """Learn from what a claim brought. No answer: the channel's row was busy."""
-        self._claims += 1
+        self._count(want, now)
         if got >= want.limit:
-            self.dry, self._look_from_start, self._busy = False, False, 0
+            self.dry, self._look_from_start, self._busy = False, self._is_look_due(now), 0
         elif answer is None:
             self._wait_for_busy(now)
         elif answer.token_in_seconds <= 0 and answer.paused_for_seconds <= 0:
             self.dry = self.dry or not want.hint
             self._look_from_start, self._busy = want.hint, 0
+
+    def _count(self, want: Want, now: float) -> None:
+        self._hinted_claims += 1
+        if not want.hint:
+            self._hinted_claims, self._looked_at = 0, now
+
+    def _is_look_due(self, now: float) -> bool:
+        many = self._hinted_claims + 1 >= LOOK_FROM_THE_START_EVERY
+        return many and now - self._looked_at >= LOOK_FROM_THE_START_SECONDS
 
     def _wait_for_busy(self, now: float) -> None:
         """A channel that never answers (removed meanwhile) must not be asked for ever."""

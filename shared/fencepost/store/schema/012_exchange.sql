@@ -123,7 +123,7 @@ begin
   elsif v_alive and p_seq > v_run.seq and cardinality(c_channels) > 0 then
     select c.ids, c.fences, c.attempts, c.interruptions, c.doubts, c.resends, c.hints, c.busy
       into v_claim, v_fences, v_attempts, v_interruptions, v_doubts, v_resends, v_hints, v_taking
-      from fencepost.claim_(p_run, v_lease, case when p_seq % 20 = 0 then '{}' else v_run.hints end, c_channels, c_limits, c_hinted) c;
+      from fencepost.claim_(p_run, v_lease, v_run.hints, c_channels, c_limits, c_hinted) c;
     v_new := v_claim;
   elsif v_alive and p_seq = v_run.seq then                                                                  -- said again: those that are still ours
     select coalesce(array_agg(q.notification_id), '{}'), array_agg(q.fence), array_agg(q.attempts), array_agg(q.interruptions), array_agg(q.doubt), array_agg(q.resend),
