@@ -6,9 +6,16 @@ STAMP  := $(VENV)/.ready
 RIE    := $(BIN)/aws-lambda-rie
 SEEDS  ?= 2000
 SEED   ?=
+SAM     := .cache/sam-venv/bin/sam
+RUNTIME := .cache/runtime-venv/bin/python
+MACHINE := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
+STAGE        ?=
+ARCHITECTURE ?= arm64
+# The hash is new whenever anything that ships is: without it the alias would stay on the version before.
+PARAMETERS = file://stages/$(STAGE).yaml Architecture=$(ARCHITECTURE) ReleaseHash=$$($(PYTHON) -m rig.release_hash)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo drill test test-fast check format sim sam-check bench bench-peers lock clean
+.PHONY: help setup demo drill test test-fast check format sim sam-check deploy bench bench-peers lock clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -48,10 +55,24 @@ format: setup ## rewrite the code in the house format
 sim: setup ## simulate SEEDS schedules from seed 0, or one: make sim SEED=17
 	$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 
-sam-check: ## validate and build what would be deployed (needs python3.13 on PATH; SAM gets its own virtualenv)
-	test -x .cache/sam-venv/bin/sam || { $(PYTHON) -m venv .cache/sam-venv && .cache/sam-venv/bin/pip install --quiet --disable-pip-version-check aws-sam-cli==1.170.0; }
-	SAM_CLI_TELEMETRY=0 .cache/sam-venv/bin/sam validate --lint
-	SAM_CLI_TELEMETRY=0 .cache/sam-venv/bin/sam build
+$(SAM):
+	$(PYTHON) -m venv .cache/sam-venv
+	.cache/sam-venv/bin/pip install --quiet --disable-pip-version-check aws-sam-cli==1.170.0
+
+# The managed runtime's interpreter, and what AWS puts beside it; all else must come out of the layers.
+$(RUNTIME):
+	python3.13 -m venv .cache/runtime-venv
+	.cache/runtime-venv/bin/pip install --quiet --disable-pip-version-check $$(sed -nE 's/^((awslambdaric|boto3)==[^ ;]+).*/\1/p' requirements/dev.txt)
+
+sam-check: setup $(SAM) $(RUNTIME) ## validate, build for this machine, and invoke what was built (needs python3.13 on PATH)
+	SAM_CLI_TELEMETRY=0 $(SAM) validate --lint
+	SAM_CLI_TELEMETRY=0 ARCHITECTURE=$(MACHINE) $(SAM) build --parameter-overrides Architecture=$(MACHINE)
+	FENCEPOST_BUILT=.aws-sam/build FENCEPOST_RUNTIME_PYTHON=$(RUNTIME) $(BIN)/python -m pytest tests/built
+
+deploy: $(SAM) ## build and deploy with stages/STAGE.yaml: make deploy STAGE=dev
+	@test -f "stages/$(STAGE).yaml" || { echo "make deploy STAGE=dev (or another of stages/*.yaml)"; exit 2; }
+	SAM_CLI_TELEMETRY=0 ARCHITECTURE=$(ARCHITECTURE) $(SAM) build --config-env $(STAGE) --parameter-overrides $(PARAMETERS)
+	SAM_CLI_TELEMETRY=0 $(SAM) deploy --config-env $(STAGE) --parameter-overrides $(PARAMETERS)
 
 bench: setup ## measure; one subject: make bench ONLY=exchange; keep the tables: WRITE=1
 	$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write) $(BENCH)

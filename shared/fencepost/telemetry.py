@@ -109,27 +109,29 @@ def no_metrics(numbers: Numbers, run: str) -> None:
     """Outside Lambda nobody collects them; the summary has the counts."""
 
 
-def json_lines(service: str = SERVICE) -> Lines:
-    """Powertools' structured lines on standard output."""
+def json_lines(service: str = SERVICE, **tied: str) -> Lines:
+    """Powertools' structured lines on standard output, each with what is `tied` to it."""
     from aws_lambda_powertools import Logger
 
     logger = Logger(service=service, utc=True, location=None)  # it would always be this place
 
     def say(line: Line) -> None:
         level = getattr(logger, line.level.value)
-        level(line.action, extra={"action": line.action, **line.particulars})
+        level(line.action, extra={"action": line.action, **tied, **line.particulars})
 
     return say
 
 
-def embedded_metrics(write: Callable[[str], object]) -> Metrics:
-    """CloudWatch's embedded metric format: one record a flush, one namespace, one dimension."""
+def embedded_metrics(write: Callable[[str], object], service: str = SERVICE) -> Metrics:
+    """CloudWatch's embedded metric format: one record a flush, one namespace, one dimension.
+
+    `service` is the installation in Lambda: two of them in one account are not one line of a graph."""
     from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import (
         AmazonCloudWatchEMFProvider,
     )
 
     def record(numbers: Numbers, run: str) -> None:
-        provider = AmazonCloudWatchEMFProvider(namespace=NAMESPACE, service=SERVICE)
+        provider = AmazonCloudWatchEMFProvider(namespace=NAMESPACE, service=service)
         for count, number in numbers.counts.items():
             provider.add_metric(metric_name(count), "Count", number)
         if numbers.oldest_due_seconds is not None:

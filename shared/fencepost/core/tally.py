@@ -29,7 +29,9 @@ class Count(StrEnum):
     CLAIMED_IN_DOUBT = "claimed_in_doubt"
     DELIVERED = "delivered"
     RETRIED = "retried"  # open again, to be tried later
-    PARKED = "parked"  # closed as dead or uncertain
+    PARKED = "parked"  # closed as dead or uncertain: these two
+    DEAD = "dead"
+    UNCERTAIN = "uncertain"
     EXPIRED = "expired"  # closed as expired or cancelled: nothing was sent
     DOUBT = "doubt"  # attempts whose outcome is unknown, whatever became of the row
     RELEASED = "released"  # given back unsent
@@ -79,7 +81,10 @@ def counts_of(fact: Fact) -> Iterator[tuple[Count, int]]:
 
 
 def _counts_of_word(word: WordSettled) -> Iterator[tuple[Count, int]]:
-    yield meaning(word), 1
+    became = meaning(word)
+    yield became, 1
+    if became is Count.PARKED:
+        yield Count.DEAD if word.kind is Kind.DEAD else Count.UNCERTAIN, 1
     if word.outcome is AttemptOutcome.UNCERTAIN:
         yield Count.DOUBT, 1
 
