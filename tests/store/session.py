@@ -99,6 +99,7 @@ class Wire:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = make_conninfo(url, host="127.0.0.1", port=self.listener.getsockname()[1])
         self.losing = False
+        self.silent = False  # both ways, as a network that drops everything
         self.lost = 0
         self.ends: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
@@ -115,7 +116,7 @@ class Wire:
     def _carry(self, source: socket.socket, sink: socket.socket, answers: bool) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
-                if answers and self.losing:
+                if self.silent or (answers and self.losing):
                     self.lost += len(data)
                 else:
                     sink.sendall(data)
@@ -124,7 +125,7 @@ class Wire:
 
     def cut(self) -> None:
         """Cut what is connected now; what is dialled afterwards goes through again."""
-        self.losing = False
+        self.losing = self.silent = False
         for end in self.ends:
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)

@@ -99,9 +99,9 @@ def read_url(url: str) -> Parts:
     except psycopg.ProgrammingError:
         raise ImpossibleAccess(f"DATABASE_URL cannot be read: {SHAPE}") from None
     port = str(parts.get("port") or PORT)
-    if "@" in str(parts.get("host", "")) or not port.replace(",", "").isdecimal():
+    if "@" in str(parts.get("host", "")) or not port.replace(",", "0").isdecimal():
         raise ImpossibleAccess(
-            f"DATABASE_URL cannot be read: {SHAPE}, with @ / : ? # % in a password written as %40 %2F %3A %3F %23 %25"
+            f"DATABASE_URL cannot be read: {SHAPE}, with @ / % in a password written as %40 %2F %25"
         )
     return parts
 
