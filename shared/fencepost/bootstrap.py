@@ -4,7 +4,8 @@ A worker keeps its loop and connections, so that a warm invocation dials nothing
 """
 
 import functools
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fencepost.core.access import Database, ImpossibleAccess
@@ -19,10 +20,18 @@ from fencepost.telemetry import Lines, Metrics, embedded_metrics, json_lines, no
 from fencepost.worker import Parts, Worker
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from aws_lambda_powertools.utilities.parameters import SecretsProvider
+
+    from fencepost.core.tally import Summary
+    from fencepost.deployment import Schema
+    from fencepost.records import Records
+    from fencepost.store.backfill import CommandStore
 
 CONNECT_TIMEOUT_SECONDS = 5.0
 SECRET_TIMEOUT_SECONDS = 2.0  # to connect, and again to answer; one try
+RELEASE_SHOWN = 12  # digits of its hash
 
 
 def reach(database: Database) -> Access:
@@ -82,7 +91,7 @@ def make_worker(settings: Settings, *, lines: Lines, metrics: Metrics = no_metri
         connect_timeout_seconds=CONNECT_TIMEOUT_SECONDS,
         exchange_timeout_seconds=settings.timing.exchange_timeout_seconds,
     )
-    url = settings.evidence_queue_url
+    url = settings.queue_url
     parts = Parts(
         store=store,
         senders=SenderRegistry(read_secret, Transport()),
@@ -101,15 +110,79 @@ def settings_fault(kind: str, settings: Mapping[str, Any]) -> str | None:
 @functools.cache
 def lambda_worker() -> Worker:
     """The worker of this sandbox: settings are read, and a bad one refused, at its first invocation."""
-    return make_worker(read_settings(), lines=json_lines(), metrics=embedded_metrics(print))
+    settings = read_settings()
+    metrics = embedded_metrics(print, settings.installation)
+    return make_worker(settings, lines=_lines(settings), metrics=metrics)
 
 
 def deliver(*, remaining_seconds: float | None, correlation: str) -> dict[str, object]:
     """One run of this sandbox's worker, summed up in plain JSON values."""
+    return _run_once(remaining_seconds, correlation).as_json()
+
+
+def _run_once(remaining_seconds: float | None, correlation: str) -> "Summary":
     worker = lambda_worker()
     try:
-        summary = worker.deliver(remaining_seconds=remaining_seconds, correlation=correlation)
+        return worker.deliver(remaining_seconds=remaining_seconds, correlation=correlation)
     finally:
         if worker.spoilt:
             lambda_worker.cache_clear()
-    return summary.as_json()
+
+
+def backfill(records: Sequence[Mapping[str, Any]], *, remaining_seconds: float) -> "Records":
+    """One batch of commands within the time that is left; nothing is dialled before its first record."""
+    from fencepost.backfill import Backfill, Means
+    from fencepost.objects import Bucket
+    from fencepost.records import Records
+
+    settings = read_settings()
+    means = Means(
+        commands=lambda_commands(),
+        objects=Bucket(),
+        run_once=_run_once,
+        clock=time.monotonic,
+        installation=settings.installation,
+        send=EvidenceQueue(settings.queue_url).send if settings.queue_url else None,
+    )
+    return Records(
+        Backfill(means),
+        count=len(records),
+        hard_end=time.monotonic() + remaining_seconds,
+        clock=time.monotonic,
+        lines=_lines(settings),
+    )
+
+
+@functools.cache
+def lambda_commands() -> "CommandStore":
+    """This sandbox's connection for commands, kept between invocations."""
+    from fencepost.store.backfill import CommandStore
+
+    return CommandStore(reach(read_settings().database))
+
+
+def migrate(event: Mapping[str, Any], *, remaining_seconds: float) -> dict[str, object]:
+    """The deploy step: the schema brought up to date, and CloudFormation answered where it asked."""
+    from fencepost.deployment import Deployment  # here and below: a tick needs none of it
+    from fencepost.senders.stack_answer import put_answer
+
+    deployment = Deployment(
+        installation=lambda: read_settings().installation,
+        open_schema=_schema,
+        answer=put_answer,
+        lines=json_lines(),
+    )
+    return deployment.step(event, remaining_seconds)
+
+
+def _lines(settings: Settings) -> Lines:
+    """Each line says which release spoke: two of them run side by side in every deploy."""
+    release = settings.release_hash[:RELEASE_SHOWN]
+    return json_lines(release_hash=release) if release else json_lines()
+
+
+def _schema(within_seconds: float) -> "AbstractContextManager[Schema]":
+    from fencepost.store.schema_step import schema_step
+
+    conninfo = reach(read_settings().database).conninfo()
+    return schema_step(conninfo, within_seconds=within_seconds)

@@ -26,7 +26,8 @@ DATABASE_IAM = "FENCEPOST_DATABASE_IAM"
 DATABASE_CA_FILE = "FENCEPOST_DATABASE_CA_FILE"
 INSTALLATION = "FENCEPOST_INSTALLATION"
 CHANNELS = "FENCEPOST_CHANNELS"
-EVIDENCE_QUEUE_URL = "FENCEPOST_EVIDENCE_QUEUE_URL"
+RELEASE_HASH = "FENCEPOST_RELEASE_HASH"
+QUEUE_URL = "FENCEPOST_QUEUE_URL"
 DURATIONS = {  # field of Timing → variable
     "send_timeout_seconds": "FENCEPOST_SEND_TIMEOUT_SECONDS",
     "settle_reserve_seconds": "FENCEPOST_SETTLE_RESERVE_SECONDS",
@@ -50,8 +51,9 @@ class Settings:
     database: Database
     installation: str  # the name the database is bound to
     channels: tuple[str, ...] = ()  # names; empty: all
+    release_hash: str = ""  # of what is deployed; empty: nobody said
     timing: Timing = field(default_factory=Timing)
-    evidence_queue_url: str | None = None
+    queue_url: str | None = None  # takes what a run cannot say, and what carries a command on
 
 
 def read_settings(
@@ -65,8 +67,9 @@ def read_settings(
         database=_database(given),
         installation=_required(given, INSTALLATION, "the name the database is bound to"),
         channels=_names(given.get(CHANNELS, "")),
+        release_hash=given.get(RELEASE_HASH, "").strip(),
         timing=_timing(given),
-        evidence_queue_url=_queue_url(given.get(EVIDENCE_QUEUE_URL, "")),
+        queue_url=_queue_url(given.get(QUEUE_URL, "")),
     )
 
 
@@ -157,9 +160,7 @@ def _names(text: str) -> tuple[str, ...]:
 def _queue_url(text: str) -> str | None:
     url = text.strip()
     if url and not url.startswith(("https://", "http://")):
-        raise SettingsError(
-            f"{EVIDENCE_QUEUE_URL} is no URL of an SQS queue: it starts with https://."
-        )
+        raise SettingsError(f"{QUEUE_URL} is no URL of an SQS queue: it starts with https://.")
     return url or None
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from fencepost.core.access import Credentials, FromIam, FromSecret, FromUrl
 from fencepost.core.budget import ImpossibleTiming, Timing
 from fencepost.settings import (
     SecretMissing,
@@ -20,7 +21,7 @@ ENOUGH = {"DATABASE_URL": URL, "FENCEPOST_INSTALLATION": "production"}
 def test_two_variables_are_enough() -> None:
     settings = read_settings(ENOUGH)
     assert (settings.database.url, settings.installation) == (URL, "production")
-    assert (settings.channels, settings.evidence_queue_url) == ((), None)
+    assert (settings.channels, settings.queue_url) == ((), None)
     assert settings.timing == Timing()
 
 
@@ -38,11 +39,11 @@ def test_every_variable_is_read() -> None:
             "FENCEPOST_SETTLE_RESERVE_SECONDS": "1",
             "FENCEPOST_LEASE_SECONDS": "9",
             "FENCEPOST_LINGER_SECONDS": "0",
-            "FENCEPOST_EVIDENCE_QUEUE_URL": "https://sqs/1/evidence",
+            "FENCEPOST_QUEUE_URL": "https://sqs/1/evidence",
         }
     )
     assert settings.channels == ("orders", "alerts")
-    assert settings.evidence_queue_url == "https://sqs/1/evidence"
+    assert settings.queue_url == "https://sqs/1/evidence"
     assert settings.timing == Timing(
         send_timeout_seconds=3.5,
         settle_reserve_seconds=1.0,
@@ -82,8 +83,8 @@ def test_two_settings_that_cannot_both_hold_are_both_named() -> None:
 
 
 def test_a_queue_that_is_no_url_is_refused() -> None:
-    with pytest.raises(SettingsError, match="FENCEPOST_EVIDENCE_QUEUE_URL"):
-        read_settings({**ENOUGH, "FENCEPOST_EVIDENCE_QUEUE_URL": "my-queue"})
+    with pytest.raises(SettingsError, match="FENCEPOST_QUEUE_URL"):
+        read_settings({**ENOUGH, "FENCEPOST_QUEUE_URL": "my-queue"})
 
 
 def test_settings_do_not_show_the_password() -> None:
@@ -93,6 +94,70 @@ def test_settings_do_not_show_the_password() -> None:
 def test_the_database_alone_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", URL)
     assert read_database().url == URL
+
+
+@pytest.mark.parametrize(
+    ("given", "credentials"),
+    [
+        ({}, FromUrl()),
+        ({"FENCEPOST_DATABASE_SECRET_ID": " "}, FromUrl()),
+        ({"FENCEPOST_DATABASE_IAM": "false"}, FromUrl()),
+        ({"FENCEPOST_DATABASE_IAM": "True"}, FromIam()),
+        ({"FENCEPOST_DATABASE_SECRET_ID": "s"}, FromSecret(secret_id="s", max_age_seconds=300.0)),
+        (
+            {
+                "FENCEPOST_DATABASE_SECRET_ID": "s",
+                "FENCEPOST_DATABASE_SECRET_MAX_AGE_SECONDS": "60",
+            },
+            FromSecret(secret_id="s", max_age_seconds=60.0),
+        ),
+    ],
+)
+def test_who_we_are_is_in_the_url_in_a_secret_or_vouched_for(
+    given: dict[str, str], credentials: Credentials
+) -> None:
+    assert read_settings({**ENOUGH, **given}).database.credentials == credentials
+    assert read_database({**ENOUGH, **given}).credentials == credentials
+
+
+def test_a_secret_may_say_where_the_database_is_and_a_token_may_not() -> None:
+    secret = {"FENCEPOST_DATABASE_SECRET_ID": "s"}
+    assert read_database(secret).url == ""
+    with pytest.raises(SettingsError, match="DATABASE_URL is not set"):
+        read_database({"FENCEPOST_DATABASE_IAM": "true"})
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (
+            {"FENCEPOST_DATABASE_SECRET_ID": "s", "FENCEPOST_DATABASE_IAM": "true"},
+            "FENCEPOST_DATABASE_SECRET_ID and FENCEPOST_DATABASE_IAM",
+        ),
+        ({"FENCEPOST_DATABASE_IAM": "yes please"}, "FENCEPOST_DATABASE_IAM is"),
+        ({"FENCEPOST_DATABASE_CA_FILE": "/nowhere/ca.pem"}, "/nowhere/ca.pem"),
+        (
+            {
+                "FENCEPOST_DATABASE_SECRET_ID": "s",
+                "FENCEPOST_DATABASE_SECRET_MAX_AGE_SECONDS": "0",
+            },
+            "FENCEPOST_DATABASE_SECRET_MAX_AGE_SECONDS is 0",
+        ),
+        (
+            {
+                "FENCEPOST_DATABASE_SECRET_ID": "s",
+                "FENCEPOST_DATABASE_SECRET_MAX_AGE_SECONDS": "5 min",
+            },
+            "needs a number of seconds",
+        ),
+    ],
+)
+def test_access_that_cannot_be_is_refused_by_its_variables(
+    given: dict[str, str], words: str
+) -> None:
+    with pytest.raises(SettingsError, match=words) as refused:
+        read_database({**ENOUGH, **given})
+    assert "\n" not in str(refused.value)
 
 
 def test_a_secret_is_found_in_a_variable_or_in_a_file(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The deliver function as Lambda would call it: a real database, a real receiver of webhooks, a fake context."""
 
-import importlib.util
 import json
 import logging
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ import pytest
 
 from fencepost import bootstrap
 from rig.receiver import SECRET, LocalProvider, local_provider
+from tests.functions.backfill_ground import load
 
 ROOT = Path(__file__).parents[2]
 INSTALLATION = "test"
@@ -87,20 +87,22 @@ def environment(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 def cold() -> None:
     """As in a new sandbox: no worker yet, and a logger that will find this test's output and level."""
     bootstrap.lambda_worker.cache_clear()
+    if bootstrap.lambda_commands.cache_info().currsize:
+        bootstrap.lambda_commands().close()
+    bootstrap.lambda_commands.cache_clear()
     logging.Logger.manager.loggerDict.pop("fencepost", None)
 
 
 @pytest.fixture
 def deliver(environment: None) -> Callable[..., dict[str, Any]]:
     """The handler, loaded from its file as Lambda does."""
-    file = ROOT / "functions" / "deliver" / "handler.py"
-    spec = importlib.util.spec_from_file_location("deliver_handler", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    handler: Callable[..., dict[str, Any]] = module.handler
-    return handler
+    return load("deliver")
+
+
+@pytest.fixture
+def backfill(environment: None) -> Callable[..., dict[str, Any]]:
+    """The same for the function of commands."""
+    return load("backfill")
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
     with mock_aws():
         queue = boto3.resource("sqs").create_queue(QueueName="evidence")
-        monkeypatch.setenv("FENCEPOST_EVIDENCE_QUEUE_URL", queue.url)
+        monkeypatch.setenv("FENCEPOST_QUEUE_URL", queue.url)
         yield queue
 
 

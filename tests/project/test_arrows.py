@@ -23,6 +23,30 @@ ROOMS = {
     },
     "fencepost.settings": {"fencepost.core"},
     "fencepost.telemetry": {"fencepost.core", "fencepost.ports"},
+    "fencepost.deployment": {
+        "fencepost.core",
+        "fencepost.ports",
+        "fencepost.settings",
+        "fencepost.telemetry",
+    },
+    "fencepost.lines": {"fencepost.core", "fencepost.ports"},
+    "fencepost.wire": {"fencepost.core"},
+    "fencepost.commands": {"fencepost.core", "fencepost.wire"},
+    "fencepost.objects": {"fencepost.core", "fencepost.ports"},
+    "fencepost.pages": {"fencepost.core", "fencepost.lines", "fencepost.ports"},
+    "fencepost.backfill": {
+        "fencepost.commands",
+        "fencepost.core",
+        "fencepost.pages",
+        "fencepost.ports",
+    },
+    "fencepost.records": {
+        "fencepost.attempt",
+        "fencepost.backfill",
+        "fencepost.core",
+        "fencepost.ports",
+        "fencepost.telemetry",
+    },
     "fencepost.worker": {
         "fencepost.core",
         "fencepost.ports",
@@ -32,6 +56,10 @@ ROOMS = {
         "fencepost.telemetry",
     },
     "fencepost.bootstrap": {
+        "fencepost.backfill",
+        "fencepost.objects",
+        "fencepost.records",
+        "fencepost.deployment",
         "fencepost.core",
         "fencepost.ports",
         "fencepost.senders",
@@ -46,7 +74,11 @@ ROOMS = {
         "fencepost",
         "fencepost_cli",
         "fencepost.bootstrap",
+        "fencepost.backfill",
+        "fencepost.commands",
         "fencepost.core",
+        "fencepost.lines",
+        "fencepost.objects",
         "fencepost.ports",
         "fencepost.settings",
         "fencepost.store",  # the operator's and the producer's side have no port: they are the database's
@@ -65,8 +97,8 @@ OUTSIDE = {
     "rich": {"fencepost_cli"},
 }
 OUTSIDE_LAZILY = {
-    "boto3": {"fencepost.senders", "fencepost.bootstrap"},
-    "botocore": {"fencepost.senders", "fencepost.bootstrap"},
+    "boto3": {"fencepost.senders", "fencepost.bootstrap", "fencepost.objects"},
+    "botocore": {"fencepost.senders", "fencepost.bootstrap", "fencepost.objects"},
     "aws_lambda_powertools": {"fencepost.bootstrap", "fencepost.telemetry", "functions"},
 }
 IMPURE = {  # no clock, no chance, no input or output in the core

@@ -63,7 +63,7 @@ def test_the_variables_of_the_template_are_those_of_the_settings() -> None:
         settings.DATABASE_URL,
         settings.INSTALLATION,
         settings.CHANNELS,
-        settings.EVIDENCE_QUEUE_URL,
+        settings.QUEUE_URL,
         *settings.DURATIONS.values(),
     }
     given = set(variables(functions()["DeliverFunction"]))

@@ -1,0 +1,219 @@
+"""One message of a backfill: read it, take its command up, do pages of it while they fit, and say how that ended.
+
+What fits no more is carried on by another message, which is in the queue before this one is acknowledged. Where
+nothing can be sent the message itself comes back: the place it got to is in the database.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from fencepost.commands import BODY_BYTES_MAX, continuation_message, read_command
+from fencepost.core.backfill import Begun, Ended, Ending, Pace, Paged, Turn, Verdict
+from fencepost.core.command import (
+    Command,
+    CommandRefused,
+    Drain,
+    Enqueue,
+    Evidence,
+    Lasting,
+    Move,
+    Replay,
+    what_of,
+)
+from fencepost.core.operation import OperatorError, Refused, SchemaMissing
+from fencepost.core.tally import Count, Summary
+from fencepost.core.tally import Ending as RunEnding
+from fencepost.pages import enqueue_pages, pages_from
+from fencepost.ports import Clock, Commands, Objects, SourceAway, StoreFailed
+
+Send = Callable[[Sequence[str], float], int]  # bodies and seconds; how many were taken
+RunOnce = Callable[[float, str], Summary]  # seconds, correlation; raises StoreFailed
+Progress = Callable[[Paged], None]
+
+ENDINGS = {
+    Verdict.DONE: Ending.DONE,
+    Verdict.REFUSED: Ending.REFUSED,
+    Verdict.STALE: Ending.STALE,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What a backfill works with. `send` None: nothing can carry a command on but its own message."""
+
+    commands: Commands
+    objects: Objects
+    run_once: RunOnce
+    clock: Clock
+    installation: str | None = None  # whose evidence is taken; None: anybody's
+    send: Send | None = None
+    progress: Progress = lambda page: None
+
+
+class Backfill:
+    """Commands, one after the other. `swept`: a run of this invocation has drained already."""
+
+    def __init__(self, means: Means) -> None:
+        self._means = means
+        self.swept = False
+        self._checked = False
+
+    def take(self, body: str, pace: Pace) -> Ended:
+        """What one message came to. Raises nothing of the database's, the queue's or S3's."""
+        try:
+            command = read_command(body)
+        except CommandRefused as refused:
+            return Ended(ending=Ending.REFUSED, reason=str(refused))
+        return replace(self._taken(command, pace), named=_named(command))
+
+    def _taken(self, command: Command, pace: Pace) -> Ended:
+        try:
+            return self._twice(command, pace)
+        except (CommandRefused, Refused, SchemaMissing) as refused:
+            return Ended(ending=Ending.REFUSED, reason=str(refused))
+        except StoreFailed as failed:
+            return Ended(ending=Ending.AWAY, reason=failed.detail)
+        except (OperatorError, SourceAway) as away:
+            return Ended(ending=Ending.AWAY, reason=str(away))
+
+    def do(self, command: Command, pace: Pace) -> Ended:
+        """The same for a command at hand; raises what is wrong with it or with the database."""
+        match command:
+            case Evidence():
+                return self._note(command)
+            case Drain():
+                return self._drain(command, pace)
+            case Enqueue() | Move() | Replay():
+                return self._go_on(command, pace)
+            case _:
+                assert_never(command)
+
+    def _twice(self, command: Command, pace: Pace) -> Ended:
+        """Once more where the connection broke: begun again, it goes on from where it got to."""
+        try:
+            self._check_installation()
+            return self.do(command, pace)
+        except (Refused, SchemaMissing):
+            raise
+        except OperatorError:
+            return self.do(command, pace)
+
+    def _check_installation(self) -> None:
+        """A queue must not reach another installation's database: once an invocation."""
+        here = self._means.installation
+        if here is None or self._checked:
+            return
+        bound_to = self._means.commands.bound_to()
+        if bound_to != here:
+            raise CommandRefused(
+                f"this database belongs to installation {bound_to}, and FENCEPOST_INSTALLATION is {here}"
+            )
+        self._checked = True
+
+    def _note(self, evidence: Evidence) -> Ended:
+        here = self._means.installation
+        if here is not None and evidence.installation != here:
+            raise CommandRefused("the evidence is of another installation's run")
+        letters = self._means.commands.evidence(evidence)
+        counts = {"facts": len(letters), "conflicts": letters.count("C")}
+        return Ended(ending=Ending.DONE, counts=counts)
+
+    def _drain(self, command: Drain, pace: Pace) -> Ended:
+        now = self._means.clock()
+        if not pace.fits(now):
+            return Ended(ending=Ending.PUT_BACK, reason="no time left for a run")
+        begun = self._means.commands.begin(command)
+        if ended := _over(begun):
+            return ended
+        counts = {} if self.swept else self._run(command, pace.limit - now)
+        if counts is None:
+            return Ended(ending=Ending.PUT_BACK, reason="no time left for a run")
+        self.swept = True
+        self._means.commands.end(begun.turn, Verdict.DONE, counts=counts)
+        return Ended(ending=Ending.DONE, counts=counts)
+
+    def _run(self, command: Drain, seconds: float) -> dict[str, int] | None:
+        """None: it had no time to begin anything."""
+        summary = self._means.run_once(seconds, f"drain {command.label.id}")
+        if summary.ended is RunEnding.NO_TIME:
+            return None
+        told = (Count.CLAIMED, Count.DELIVERED, Count.PARKED)
+        return {count.value: summary.counts[count] for count in told}
+
+    def _go_on(self, command: Lasting, pace: Pace) -> Ended:
+        if not pace.fits(self._means.clock()):
+            return Ended(ending=Ending.PUT_BACK, reason="no time left for a page")
+        begun = self._means.commands.begin(command)
+        if ended := _over(begun):
+            return ended
+        counts = dict(begun.counts)
+        for page in self._timed(self._pages(command, begun.turn), pace):
+            for name, count in page.counts.items():
+                counts[name] = counts.get(name, 0) + count
+            self._means.progress(page)
+            if page.verdict is not Verdict.GOING:
+                return Ended(ending=ENDINGS[page.verdict], reason=_why(page), counts=counts)
+        return self._continue(command, begun.turn, pace, counts)
+
+    def _timed(self, pages: Iterator[Paged], pace: Pace) -> Iterator[Paged]:
+        while pace.fits(began := self._means.clock()):
+            page = next(pages)
+            pace.took(self._means.clock() - began)
+            yield page
+
+    def _pages(self, command: Lasting, turn: Turn) -> Iterator[Paged]:
+        """Pages until one ends the command or is stale."""
+        commands = self._means.commands
+        match command:
+            case Enqueue():
+                return enqueue_pages(commands, self._means.objects, command, turn)
+            case Move():
+                return pages_from(turn, lambda turn: commands.move(turn, command))
+            case Replay():
+                return pages_from(turn, lambda turn: commands.replay(turn, command))
+            case _:
+                assert_never(command)
+
+    def _continue(self, command: Lasting, turn: Turn, pace: Pace, counts: dict[str, int]) -> Ended:
+        """The queue has it first, then the table knows it, then this message is acknowledged."""
+        body = continuation_message(command.label)
+        if self._means.send is None or len(body) > BODY_BYTES_MAX:
+            reason = "time is up; it goes on when this message comes back"
+            return Ended(ending=Ending.PUT_BACK, reason=reason, counts=counts)
+        if not self._means.send([body], max(0.0, pace.limit - self._means.clock())):
+            reason = "the queue took no message to carry it on"
+            return Ended(ending=Ending.AWAY, reason=reason, counts=counts)
+        self._means.commands.continued(turn, command.label.continuation + 1)
+        return Ended(ending=Ending.CONTINUED, counts=counts)
+
+
+def _named(command: Command) -> dict[str, str]:
+    if isinstance(command, Evidence):
+        return {"command": "evidence", "run": str(command.run)}
+    return {"command": what_of(command), "command_id": str(command.label.id)}
+
+
+def _over(begun: Begun) -> Ended | None:
+    """Where there is nothing left to do for this message; None: it goes on."""
+    match begun.verdict:
+        case Verdict.BEGUN | Verdict.RESUMED:
+            return None
+        case Verdict.DONE:
+            return Ended(ending=Ending.KNOWN, counts=begun.counts)
+        case Verdict.SUPERSEDED:
+            return Ended(ending=Ending.SUPERSEDED, counts=begun.counts)
+        case Verdict.REFUSED:
+            return Ended(ending=Ending.REFUSED, reason=begun.reason, counts=begun.counts)
+        case _:
+            raise CommandRefused("its id belongs to a command with other words")
+
+
+def _why(page: Paged) -> str | None:
+    match page.verdict:
+        case Verdict.STALE:
+            return "another delivery of this command is at work"
+        case Verdict.REFUSED:
+            return "atomic, and some rows are bad: nothing was enqueued"
+        case _:
+            return None

@@ -1,0 +1,236 @@
+"""Messages into commands: JSON, versioned, every key and type checked; and commands into messages.
+
+What is wrong with a message is one line that names the place in it and never repeats a value. docs/backfill.md
+tells the format to people.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, TypeVar
+
+import msgspec
+
+from fencepost.core.command import (
+    RESOLVING,
+    Bound,
+    Command,
+    CommandId,
+    CommandRefused,
+    Drain,
+    Enqueue,
+    Evidence,
+    Label,
+    Move,
+    Replay,
+    S3Object,
+    Select,
+    Told,
+    Word,
+)
+from fencepost.core.duration import seconds_in
+from fencepost.core.exchange import Facts
+from fencepost.core.message import VERSION
+from fencepost.core.notification import Fence, Held, NotificationId, RunId
+from fencepost.core.payload import text_fault
+from fencepost.wire import (
+    DrainWire,
+    EnqueueWire,
+    EvidenceWire,
+    FactWire,
+    Range,
+    RedriveWire,
+    ReplayWire,
+    ResolveWire,
+    Wire,
+    Wires,
+)
+
+BODY_BYTES_MAX = 1024 * 1024  # as much as SQS takes
+REASON_MAX = 200
+
+Decoded = TypeVar("Decoded")
+
+
+def read_command(body: str) -> Command:
+    """What a message asks for. Raises `CommandRefused` for everything that is no command of this version."""
+    text = _encoded(body)
+    try:
+        return _read(text)
+    except RecursionError:
+        raise CommandRefused("the message is nested too deeply") from None
+
+
+def _read(text: bytes) -> Command:
+    said = _checked(text, lambda: msgspec.json.decode(text))
+    if not isinstance(said, dict):
+        raise CommandRefused("the message is no JSON object")
+    _check_version(said)
+    wire = _checked(text, lambda: msgspec.json.decode(text, type=Wires))
+    return _meaning(wire, said)
+
+
+def command_message(words: Mapping[str, Any]) -> str:
+    """The message of a command. ASCII: no character a queue would refuse."""
+    return json.dumps({"version": VERSION, **words}, separators=(",", ":"))
+
+
+def continuation_message(label: Label) -> str:
+    """The message that carries it on. The place it got to is in the database, under the command's id."""
+    return command_message({**label.said, "continuation": label.continuation + 1})
+
+
+def _encoded(body: str) -> bytes:
+    try:
+        text = body.encode()
+    except UnicodeEncodeError:
+        raise CommandRefused("the message holds a lone surrogate") from None
+    if len(text) > BODY_BYTES_MAX:
+        raise CommandRefused(f"the message is longer than {BODY_BYTES_MAX} bytes")
+    return text
+
+
+def _checked(text: bytes, decode: Callable[[], Decoded]) -> Decoded:
+    try:
+        return decode()
+    except msgspec.ValidationError as error:
+        raise CommandRefused(_one_line(str(error))) from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise CommandRefused(f"the message is not JSON ({len(text)} bytes)") from None
+
+
+def _check_version(said: Mapping[str, Any]) -> None:
+    version = said.get("version", said.get("fencepost"))
+    if version is None:
+        raise CommandRefused("the message has no version")
+    if type(version) is not int or version != VERSION:
+        raise CommandRefused(f"the message is not of version {VERSION}, the only one known here")
+
+
+def _meaning(wire: Wires, said: Mapping[str, Any]) -> Command:
+    match wire:
+        case EvidenceWire():
+            return _evidence(wire)
+        case EnqueueWire():
+            return _enqueue(wire, _label(wire, said))
+        case RedriveWire():
+            return _redrive(wire, _label(wire, said))
+        case ResolveWire():
+            return _resolve(wire, _label(wire, said))
+        case ReplayWire():
+            chosen = _chosen(wire.ids, wire.select, kinds=())
+            return Replay(label=_label(wire, said), **chosen)
+        case DrainWire():
+            return Drain(label=_label(wire, said))
+
+
+def _label(wire: Wire, said: Mapping[str, Any]) -> Label:
+    words = {name: value for name, value in said.items() if name not in ("version", "continuation")}
+    exact = json.dumps(words, sort_keys=True, separators=(",", ":")).encode()
+    return Label(
+        id=CommandId(wire.id),
+        digest=hashlib.sha256(exact).digest()[:16],
+        continuation=wire.continuation,
+        said=words,
+    )
+
+
+def _enqueue(wire: EnqueueWire, label: Label) -> Enqueue:
+    if (wire.rows is None) == (wire.s3 is None):
+        raise CommandRefused("enqueue: say rows or s3, one of them")
+    file = None
+    if wire.s3 is not None:
+        file = S3Object(bucket=wire.s3.bucket, key=wire.s3.key, version=wire.s3.version)
+        _storable(key=file.key)
+    _storable(channel=wire.channel)
+    return Enqueue(
+        label=label,
+        rows=None if wire.rows is None else tuple(bytes(row) for row in wire.rows),
+        file=file,
+        channel=wire.channel,
+        atomic=wire.atomic,
+    )
+
+
+def _redrive(wire: RedriveWire, label: Label) -> Move:
+    _storable(why=wire.why)
+    kinds = ("dead", "uncertain") if wire.resend else ("dead",)
+    word = Word.RESEND if wire.resend else Word.REDRIVE
+    chosen = _chosen(wire.ids, wire.select, kinds=kinds)
+    return Move(label=label, what="redrive", word=word, why=wire.why, **chosen)
+
+
+def _resolve(wire: ResolveWire, label: Label) -> Move:
+    _storable(why=wire.why)
+    chosen = _chosen(wire.ids, wire.select, kinds=("uncertain",))
+    word = RESOLVING[wire.resolution]
+    return Move(label=label, what="resolve", word=word, why=wire.why, **chosen)
+
+
+def _chosen(
+    ids: tuple[int, ...] | None, select: Range | None, *, kinds: tuple[str, ...]
+) -> dict[str, Any]:
+    """A forgotten selector must not mean all there is: `select` is said, if only as {}."""
+    if (ids is None) == (select is None):
+        raise CommandRefused("say ids or select, one of them ({} selects all)")
+    if select is None:
+        return {"ids": tuple(dict.fromkeys(ids or ()))}
+    if select.kinds is not None and not set(select.kinds) <= set(kinds):
+        raise CommandRefused(f"select.kinds: may be {', '.join(kinds) or 'left out'} here")
+    _storable(channel=select.channel, reason=select.reason)
+    chosen = Select(
+        channel=select.channel,
+        kinds=select.kinds or kinds,
+        reason=select.reason,
+        since=_bound("since", select.since),
+        until=_bound("until", select.until),
+    )
+    return {"select": chosen}
+
+
+def _bound(name: str, text: str | None) -> Bound:
+    if text is None:
+        return Bound()
+    try:
+        return Bound(seconds_ago=seconds_in(text))
+    except ValueError:
+        pass
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        instant = None
+    if instant is None or instant.utcoffset() is None:
+        raise CommandRefused(f"select.{name}: an instant with its time zone, or 90s, 5m, 2h, 3d")
+    return Bound(at=instant.isoformat())
+
+
+def _evidence(wire: EvidenceWire) -> Evidence:
+    return Evidence(
+        installation=wire.installation,
+        run=RunId(wire.run),
+        facts=tuple(_told(fact) for fact in wire.facts),
+    )
+
+
+def _told(wire: FactWire) -> Told:
+    facts = Facts(
+        phase=wire.phase,
+        status=wire.status,
+        reference=wire.reference,
+        took_ms=wire.took_ms,
+        detail=wire.detail,
+    )
+    held = Held(NotificationId(wire.notification), Fence(wire.fence))
+    return Told(held, wire.outcome, facts)
+
+
+def _storable(**texts: str | None) -> None:
+    for name, text in texts.items():
+        if text is not None and (fault := text_fault(text)):
+            raise CommandRefused(f"{name}: {fault}")
+
+
+def _one_line(text: str) -> str:
+    bare = "".join(letter if letter.isprintable() else " " for letter in text)
+    return " ".join(bare.split())[:REASON_MAX]

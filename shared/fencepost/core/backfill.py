@@ -1,0 +1,112 @@
+"""Decisions of a backfill: how much of an invocation one message may have, and when a command goes on elsewhere."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from fencepost.core.command import CommandId
+
+RETURN_SECONDS = (
+    2.0  # kept of an invocation for what follows the work: continuation, log, the answer to Lambda
+)
+PAGE_SECONDS = 1.0  # what a page is expected to take before any was seen
+MARGIN = 2.0  # the next page may take so many times the longest one yet
+
+
+class Ending(StrEnum):
+    """How a message ended. The first four are acknowledged."""
+
+    DONE = "done"  # the command has ended, now or by an earlier delivery
+    CONTINUED = "continued"  # another message carries it on
+    SUPERSEDED = "superseded"  # a newer message carries it on already
+    KNOWN = "known"  # it had ended before
+    REFUSED = "refused"  # it will never be done: it fails until it reaches the DLQ
+    STALE = "stale"  # another delivery of it is at work: this one comes back later
+    PUT_BACK = "put_back"  # no time: it comes back on purpose
+    AWAY = "away"  # the database or the queue is away: it comes back
+
+
+ACKNOWLEDGED = frozenset({Ending.DONE, Ending.CONTINUED, Ending.SUPERSEDED, Ending.KNOWN})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """What one message came to: how it ended, why, and what was done for the command so far."""
+
+    ending: Ending
+    reason: str | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    named: Mapping[str, str] = field(default_factory=dict)  # the command, where it could be read
+
+    @property
+    def acknowledged(self) -> bool:
+        return self.ending in ACKNOWLEDGED
+
+
+class Verdict(StrEnum):
+    """What the database says to who begins a command or a page of it."""
+
+    BEGUN = "begun"
+    RESUMED = "resumed"  # an earlier delivery had begun it
+    GOING = "going"  # the page is done, and there is more
+    DONE = "done"
+    REFUSED = "refused"
+    SUPERSEDED = "superseded"  # a newer message carries it on
+    STALE = "stale"  # another delivery has taken it up since
+    DIFFERS = "differs"  # the id belongs to a command with other words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A delivery's hold on a command: its fence, and how far the command got."""
+
+    id: CommandId
+    fence: int
+    place: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    verdict: Verdict
+    turn: Turn
+    counts: Mapping[str, int]
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paged:
+    """What became of one page, and where the next begins. `faults`: number and reason of every bad row in it."""
+
+    verdict: Verdict
+    counts: Mapping[str, int]
+    place: Mapping[str, Any]
+    faults: tuple[tuple[int, str], ...] = ()
+    size: int = 0  # bytes of a file that were read for it
+
+
+def share(now: float, hard_end: float, records: int) -> tuple[float, float]:
+    """Limit and end of the share of one of the records that are left: what one does not use is the others'."""
+    limit = hard_end - RETURN_SECONDS
+    return limit, now + max(0.0, limit - now) / max(records, 1)
+
+
+@dataclass(slots=True)
+class Pace:
+    """Pages of one message, on the caller's clock. The first may use whatever the invocation has left; those after it
+    only what is left of the message's share (`until`), and only if they will surely end in it."""
+
+    limit: float  # nothing may begin that would not have ended by then
+    until: float
+    pages: int = 0
+    longest: float = 0.0
+
+    def fits(self, now: float) -> bool:
+        """Whether another page may begin."""
+        if not self.pages:
+            return now + PAGE_SECONDS <= self.limit
+        return now + self.longest * MARGIN <= min(self.until, self.limit)
+
+    def took(self, seconds: float) -> None:
+        self.pages += 1
+        self.longest = max(self.longest, seconds)

@@ -1,0 +1,80 @@
+"""The records of one invocation: each gets its share of the time, is told in one line, and fails alone."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from fencepost.attempt import place_of
+from fencepost.backfill import Backfill
+from fencepost.core.backfill import Ended, Ending, Pace, share
+from fencepost.core.line import Level, Line
+from fencepost.ports import Clock
+from fencepost.telemetry import Lines
+
+LEVELS = {
+    Ending.DONE: Level.INFO,
+    Ending.CONTINUED: Level.INFO,
+    Ending.SUPERSEDED: Level.INFO,
+    Ending.KNOWN: Level.INFO,
+    Ending.STALE: Level.INFO,
+    Ending.PUT_BACK: Level.WARNING,
+    Ending.AWAY: Level.WARNING,
+    Ending.REFUSED: Level.ERROR,
+}
+
+
+class RecordFailed(Exception):
+    """This record comes back; why is in the log already."""
+
+
+class Record(Protocol):
+    """What is asked of an SQS record."""
+
+    @property
+    def message_id(self) -> str: ...
+
+    @property
+    def body(self) -> str: ...
+
+
+class Records:
+    """One batch. `hard_end`: when the invocation dies, on the clock's terms."""
+
+    def __init__(
+        self, backfill: Backfill, *, count: int, hard_end: float, clock: Clock, lines: Lines
+    ) -> None:
+        self._backfill = backfill
+        self._left = count
+        self._hard_end = hard_end
+        self._clock = clock
+        self._lines = lines
+
+    @staticmethod
+    def in_order(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """What asks for a whole run comes last: it takes all the time there is."""
+        return sorted(records, key=lambda record: '"drain"' in str(record.get("body", ""))[:300])
+
+    def take(self, record: Record) -> None:
+        """Do what it says. Raises `RecordFailed` where it must come back."""
+        limit, until = share(self._clock(), self._hard_end, self._left)
+        self._left -= 1
+        ended = self._backfill.take(record.body, Pace(limit=limit, until=until))
+        self._lines(line_of(ended, record.message_id))
+        if not ended.acknowledged:
+            raise RecordFailed(ended.ending.value)
+
+    def tell(self, failures: Sequence[tuple[Any, BaseException | None, Any]]) -> None:
+        """What else went wrong around a record: a bug of ours, without its text, which may quote a payload (G10)."""
+        for _, failure, _ in failures:
+            if failure is not None and not isinstance(failure, RecordFailed):
+                self._lines(Line(Level.ERROR, "command_broken", {"bug": place_of(failure)}))
+
+
+def line_of(ended: Ended, message_id: str) -> Line:
+    """How a message's end reads in the log: ids, counts and a reason, and nothing of what it said."""
+    particulars: dict[str, Any] = {"message_id": message_id, **ended.named, **ended.counts}
+    if ended.reason is not None:
+        particulars["reason"] = ended.reason
+    level = LEVELS[ended.ending]
+    if level is Level.INFO and ended.counts.get("refused"):
+        level = Level.WARNING  # done, with bad rows left out
+    return Line(level, f"command_{ended.ending.value}", particulars)

@@ -1,0 +1,225 @@
+"""Commands of a backfill in the database: implements `ports.Commands` over one connection, a statement a page."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from psycopg.types.json import Jsonb
+
+from fencepost.core.backfill import Begun, Paged, Turn, Verdict
+from fencepost.core.command import Drain, Evidence, Lasting, Move, Replay, Select, what_of
+from fencepost.core.exchange import Facts
+from fencepost.core.operation import OperatorError, Refused, SchemaMissing
+from fencepost.ports import Access
+from fencepost.store.new_notification import NewNotification
+from fencepost.store.statement import Statements, connected
+from fencepost.store.words import clean
+
+PAGE = 1000  # rows of one transaction
+PARKED_PAGE = 1000  # entries looked at for one page of parked ones
+DELIVERED_PAGE = 5000  # closed ones looked at for one page of a replay
+COLUMNS = (
+    "channel",
+    "recipient",
+    "payload",
+    "due_at",
+    "delay",
+    "expires_at",
+    "ttl",
+    "priority",
+    "dedupe_key",
+    "on_uncertain",
+    "replay_of",
+)
+Numbered = Sequence[tuple[int, Mapping[str, Any]]]
+
+
+class CommandStore:
+    """Raises `OperatorError` and nothing else of the database's. After `DatabaseAway` the next call dials anew."""
+
+    def __init__(self, access: str | Access) -> None:
+        self._access = access
+        self._statements: Statements | None = None
+
+    def bound_to(self) -> str | None:
+        """The installation this database is bound to. Asked twice where the connection had not survived a freeze."""
+        name: str | None
+        try:
+            name = self._say().value("operator_bound_to", {})
+        except OperatorError:
+            self.close()
+            name = self._say().value("operator_bound_to", {})
+        return name
+
+    def begin(self, command: Lasting | Drain) -> Begun:
+        select = command.select if isinstance(command, Move | Replay) else Select()
+        words = {
+            "id": command.label.id,
+            "what": what_of(command),
+            "digest": command.label.digest,
+            "continuation": command.label.continuation,
+            "since": select.since.at,
+            "since_seconds": select.since.seconds_ago,
+            "until": select.until.at,
+            "until_seconds": select.until.seconds_ago,
+        }
+        (row,) = self._rows("command_begin", words)
+        turn = Turn(id=command.label.id, fence=row["fence"], place=row["place"])
+        return Begun(
+            verdict=Verdict(row["verdict"]), turn=turn, counts=row["counts"], reason=row["reason"]
+        )
+
+    def enqueue(
+        self,
+        turn: Turn,
+        good: Numbered,
+        bad: Sequence[tuple[int, str]],
+        place: Mapping[str, Any],
+        *,
+        last: bool,
+        atomic: bool = False,
+    ) -> Paged:
+        """`good`: numbers and words of `NewNotification`; `bad`: numbers and faults."""
+        rows = [(number, NewNotification(**words)) for number, words in good]
+        faults = {number: fault for number, row in rows if (fault := row.fault())} | dict(bad)
+        sound = [(number, row.columns()) for number, row in rows if number not in faults]
+        columns = zip(*(values for _, values in sound), strict=True) if sound else ((),) * 11
+        words = {
+            **_held(turn),
+            "place": Jsonb(dict(place)),
+            "last": last,
+            "atomic": atomic,
+            "bad_lines": list(faults),
+            "faults": [clean(fault) for fault in faults.values()],
+            "lines": [number for number, _ in sound],
+            **{name: list(column) for name, column in zip(COLUMNS, columns, strict=True)},
+        }
+        (row,) = self._rows("command_enqueue", words)
+        found = dict(zip(row["lines"], row["faults"], strict=True))
+        return Paged(
+            verdict=Verdict(row["verdict"]),
+            counts=row["counts"],
+            place=place,
+            faults=tuple(sorted({**faults, **found}.items())),
+        )
+
+    def move(self, turn: Turn, command: Move) -> Paged:
+        """The next page of it. `who` of each move is this command."""
+        select = command.select
+        words = {
+            **_held(turn),
+            **_ids(turn, command.ids),
+            "word": command.word.value,
+            "kinds": list(select.kinds),
+            "channel": select.channel,
+            "reason": select.reason,
+            "who": f"backfill {turn.id}",
+            "why": command.why,
+            "limit": PARKED_PAGE,
+        }
+        return self._paged("command_move", words)
+
+    def replay(self, turn: Turn, command: Replay) -> Paged:
+        words = {
+            **_held(turn),
+            **_ids(turn, command.ids),
+            "channel": command.select.channel,
+            "limit": DELIVERED_PAGE,
+        }
+        return self._paged("command_replay", words)
+
+    def continued(self, turn: Turn, continuation: int) -> bool:
+        """A message with this number is on its way. False: another delivery has taken the command up."""
+        done: bool = self._value("command_continued", {**_held(turn), "continuation": continuation})
+        return done
+
+    def end(
+        self, turn: Turn, ending: Verdict, reason: str | None = None, *, counts: Mapping[str, int]
+    ) -> bool:
+        words = {
+            **_held(turn),
+            "ending": ending.value,
+            "reason": clean(reason),
+            "counts": Jsonb(dict(counts)),
+        }
+        done: bool = self._value("command_end", words)
+        return done
+
+    def evidence(self, evidence: Evidence) -> str:
+        """One letter a fact (013_evidence.sql)."""
+        facts = evidence.facts
+        words = {
+            "run": evidence.run,
+            "ids": [fact.held.id for fact in facts],
+            "fences": [fact.held.fence for fact in facts],
+            "outcomes": [fact.outcome.value for fact in facts],
+            "references": [clean(fact.facts.reference) for fact in facts],
+            "details": [clean(_detail(fact.facts)) for fact in facts],
+        }
+        letters: str = self._value("run_evidence", words)
+        return letters
+
+    def status(self, id: UUID) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = self._value("command_status", {"id": id})
+        return found
+
+    def count_delivered(self, select: Select) -> Iterator[int]:
+        """How many a replay would mean, page by page. Reads only."""
+        ends = {
+            "since_seconds": select.since.seconds_ago,
+            "until_seconds": select.until.seconds_ago,
+        }
+        (bounds,) = self._rows("operator_time_range", ends)
+        words = {**bounds, "channel": select.channel, "limit": DELIVERED_PAGE, "after_id": None}
+        more = True
+        while more:
+            (row,) = self._rows("delivered_page", words)
+            yield len(row["ids"])
+            words["after_id"], more = row["after_id"], row["more"]
+
+    def close(self) -> None:
+        if self._statements is not None:
+            self._statements.connection.close()
+            self._statements = None
+
+    def _paged(self, name: str, words: dict[str, Any]) -> Paged:
+        (row,) = self._rows(name, words)
+        return msgspec.convert(row, Paged)
+
+    def _value(self, name: str, words: dict[str, Any]) -> Any:
+        (row,) = self._rows(name, words)
+        (value,) = row.values()
+        return value
+
+    def _rows(self, name: str, words: dict[str, Any]) -> list[dict[str, Any]]:
+        try:
+            return self._say().rows(name, words)
+        except (Refused, SchemaMissing):
+            raise
+        except OperatorError:  # away, or not the server it was: the next call dials anew
+            self.close()
+            raise
+
+    def _say(self) -> Statements:
+        if self._statements is None:
+            self._statements = Statements(connected(self._access))
+        return self._statements
+
+
+def _held(turn: Turn) -> dict[str, Any]:
+    return {"id": turn.id, "fence": turn.fence}
+
+
+def _ids(turn: Turn, ids: tuple[int, ...] | None) -> dict[str, Any]:
+    """The next of them, and whether they are the last; None: by the selector."""
+    if ids is None:
+        return {"ids": None, "last": False}
+    done = int(turn.place.get("ids", 0))
+    return {"ids": list(ids[done : done + PAGE]), "last": done + PAGE >= len(ids)}
+
+
+def _detail(facts: Facts) -> str | None:
+    """The ledger of evidence has no columns for them."""
+    known = [facts.phase, facts.status, facts.detail]
+    return " ".join(str(one) for one in known if one is not None) or None
