@@ -1,5 +1,6 @@
 """A file of channels: TOML, validated before the database sees a word of it."""
 
+import json
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -33,8 +34,8 @@ class Channel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
     settings: dict[str, Any] = {}
     secret: str | None = None  # where it is: env:NAME or file:PATH
     slots: Whole | None = None
-    rate: Annotated[float, Meta(gt=0)] | None = None
-    burst: Annotated[float, Meta(ge=1)] | None = None
+    rate: Annotated[float, Meta(ge=1e-6, le=1e6)] | None = None
+    burst: Annotated[float, Meta(ge=1, le=1e6)] | None = None
     on_uncertain: Literal["resend", "hold", "reconcile"] | None = None
     payload_bytes_max: Annotated[int, Meta(ge=1, le=1048576)] | None = None
     policy: Policy = Policy()
@@ -53,6 +54,8 @@ def read_channels(file: Path) -> list[dict[str, Any]]:
         raise CommandFailed(f"{file}: {error.strerror or 'cannot be read'}") from None
     except (ValueError, msgspec.ValidationError) as error:
         raise CommandFailed(f"{file}: {error}") from None
+    except RecursionError:
+        raise CommandFailed(f"{file}: nested too deeply") from None
     if not found.channel:
         raise CommandFailed(f"{file}: no [channel.NAME] table in it")
     return [_words(file, name, table) for name, table in found.channel.items()]
@@ -65,6 +68,7 @@ def _words(file: Path, name: str, table: dict[str, Any]) -> dict[str, Any]:
         raise CommandFailed(f"{file}: channel {name}: {error}") from None
     _refuse_pasted_secret(file, name, channel.secret)
     words: dict[str, Any] = msgspec.to_builtins(channel)
+    _refuse_what_json_lacks(file, name, words.get("settings", {}))
     _refuse_settings(file, name, channel)
     reference = words.pop("secret", None)
     return {"name": name, "secret_reference": reference, **words}
@@ -93,3 +97,15 @@ def _refuse_pasted_secret(file: Path, name: str, reference: str | None) -> None:
         raise CommandFailed(
             f"{file}: channel {name}: secret says where the secret is, env:NAME or file:PATH; it is not the secret"
         )
+
+
+def _refuse_what_json_lacks(file: Path, name: str, settings: dict[str, Any]) -> None:
+    """TOML knows `nan`, `inf` and U+0000; the database keeps settings as JSON, and would not say which it was."""
+    try:
+        text = json.dumps(settings, allow_nan=False)
+    except ValueError:
+        raise CommandFailed(
+            f"{file}: channel {name}: settings hold nan or inf, and JSON has neither"
+        ) from None
+    if "\\u0000" in text.replace("\\\\", ""):
+        raise CommandFailed(f"{file}: channel {name}: settings hold the character U+0000")

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fencepost_cli import selecting
 from fencepost_cli.database import operator
 from fencepost_cli.exit_code import CommandFailed
 from fencepost_cli.option import DatabaseUrl, Json
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from fencepost.core.explain import Explanation
     from fencepost.core.inspection import Inspection
 
-Id = Annotated[int, typer.Argument(metavar="ID", min=1)]
 ShowRecipient = Annotated[
     bool, typer.Option("--show-recipient", help="The recipient and the dedupe key too.")
 ]
@@ -21,7 +21,7 @@ ShowPayload = Annotated[bool, typer.Option("--show-payload", help="The payload t
 
 
 def explain(
-    id: Id,
+    id: selecting.Id,
     show_recipient: ShowRecipient = False,
     show_payload: ShowPayload = False,
     database_url: DatabaseUrl = None,

@@ -130,6 +130,7 @@ class Rounds:
         from fencepost.core.exchange import Failure
         from fencepost.core.tally import Count
         from fencepost.ports import StoreFailed
+        from fencepost.settings import SettingsError
 
         try:
             summary = self._ready().deliver(remaining_seconds=remaining, correlation=_here())
@@ -140,6 +141,8 @@ class Rounds:
                 return False
             code = ExitCode.REFUSED if refused else ExitCode.DATABASE_AWAY
             raise CommandFailed(failed.detail, code) from None
+        except SettingsError as wrong:
+            raise CommandFailed(str(wrong), ExitCode.USAGE) from None
         self.skipped |= bool(summary.counts[Count.SKIPPED_CHANNELS])
         self._say(summary)
         return not summary.drained

@@ -9,7 +9,11 @@ from fencepost.core.duration import seconds_in
 from fencepost.core.notification import Kind
 from fencepost.core.operation import Selector
 
-Ids = Annotated[list[int] | None, typer.Argument(metavar="[ID]...", min=1, show_default=False)]
+ID_MAX = 2**63 - 1
+Id = Annotated[int, typer.Argument(metavar="ID", min=1, max=ID_MAX)]
+Ids = Annotated[
+    list[int] | None, typer.Argument(metavar="[ID]...", min=1, max=ID_MAX, show_default=False)
+]
 Channel = Annotated[str | None, typer.Option("--channel", help="Select: of this channel.")]
 Reason = Annotated[
     str | None,

@@ -84,6 +84,23 @@ FAULTS = {
         '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nsecret = "whsec_aGlkZGVu"\n',
         "secret says where the secret is",
     ),
+    "a rate without end": (
+        '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nrate = inf\n',
+        "<= 1000000",
+    ),
+    "a rate of next to nothing": (
+        '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nrate = 1e-320\n',
+        "rate",
+    ),
+    "settings that are no JSON": (
+        '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nsettings = { allow_http = nan }\n',
+        "settings hold nan or inf",
+    ),
+    "a NUL": (
+        '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nsettings = { allow_http = "\\u0000" }\n',
+        "U+0000",
+    ),
+    "a tower": ("a = " + "[" * 5000, "nested too deeply"),
     "no TOML": ("[channel.a\n", "Expected ']'"),
     "nothing in it": ("", "no [channel.NAME] table"),
 }

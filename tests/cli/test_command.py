@@ -56,6 +56,33 @@ def test_the_database_url_of_the_command_line_outranks_the_environment() -> None
     assert "port 1 " in said.err
 
 
+@pytest.mark.parametrize("words", [("explain",), ("cancel",), ("resolve", "--dead", "--why", "x")])
+def test_no_notification_has_a_number_that_large(inline: Fencepost, words: tuple[str, ...]) -> None:
+    said = inline(AWAY, *words, str(2**63))
+    assert said.code == 2, said.err
+    assert one_line(said.err), said.err
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgres:/ann:hidden@host/name",
+        "postgresql://ann:hidden@[::1/name",
+        "postgresql://ann:hidden/x@127.0.0.1/name",
+        "postgresql://ann:x@hidden@127.0.0.1/name",
+        "postgresql://ann:x:hidden@127.0.0.1:1/name",
+    ],
+)
+@pytest.mark.parametrize("words", [("status",), ("run", "--once", "--installation", "test")])
+def test_a_connection_string_that_cannot_be_read_is_never_quoted(
+    inline: Fencepost, url: str, words: tuple[str, ...]
+) -> None:
+    said = inline(url, *words)
+    assert said.code in (2, 3), said.err
+    assert one_line(said.err), said.err
+    assert "hidden" not in said.err
+
+
 def test_a_connection_string_that_cannot_be_read_is_not_repeated() -> None:
     said = call("postgres:/ann:hidden@host/name", "status")
     assert (said.code, "hidden" in said.err) == (3, False)

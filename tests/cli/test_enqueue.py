@@ -38,6 +38,7 @@ GOOD: dict[str, bytes] = {
         dedupe_key="k",
         on_uncertain="resend",
     ),
+    "far from UTC": line(1, due_at="2126-01-01T00:00:00+23:59"),
     "durations in words": line(1, delay="5m", ttl="2h"),
     "durations in seconds": line(1, delay=0.5, ttl=3600),
     "a byte order mark": b"\xef\xbb\xbf" + line(1),
@@ -75,6 +76,10 @@ BAD: dict[str, tuple[bytes, str]] = {
     "an unknown channel": (line(1, channel="nowhere"), "there is no channel"),
     "no channel": (b'{"recipient": "r", "payload": {}}\n', "channel: is missing"),
     "expired already": (line(1, expires_at="2020-01-01T00:00:00Z"), "expires_at: is past"),
+    "no instant": (
+        line(1, due_at="9999-12-31T23:59:59-23:59"),
+        "due_at: lies outside the years 1 to 9999",
+    ),
     "no time zone": (line(1, due_at="2126-01-01T00:00:00"), "due_at: has no time zone"),
     "a wrong duration": (line(1, delay="soon"), "delay: must be seconds"),
     "an endless duration": (line(1, delay=1e300), "delay: must be seconds"),

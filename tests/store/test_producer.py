@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import psycopg
@@ -215,6 +215,10 @@ BAD: list[tuple[Mapping[str, Any], str]] = [
     ({"payload": {"data": {"at": datetime.now(UTC)}}}, "payload.data: datetime has no JSON form"),
     ({"payload": None}, "payload: must be a JSON object"),
     ({"due_at": datetime(2090, 1, 1)}, "due_at: has no time zone"),  # noqa: DTZ001
+    (
+        {"expires_at": datetime.max.replace(tzinfo=timezone(-timedelta(hours=1)))},
+        "expires_at: lies outside the years 1 to 9999",
+    ),
     ({"expires_at": "2090"}, "expires_at: must be a datetime"),
     ({"delay": 5}, "delay: must be a timedelta"),
     ({"ttl": timedelta.max}, "ttl: longer than 3650 days"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fencepost.core.notification import NotificationId, OnUncertain
@@ -96,7 +96,8 @@ class Refused:
 
 
 def _instant(value: datetime | None) -> str | None:
-    return None if value is None else value.isoformat()
+    """In UTC: PostgreSQL reads no displacement of 16 hours or more."""
+    return None if value is None else value.astimezone(UTC).isoformat()
 
 
 def _duration(value: timedelta | None) -> str | None:
@@ -110,6 +111,16 @@ def _instant_faults(name: str, value: object) -> Iterator[str]:
         yield f"{name}: must be a datetime"
     elif value.utcoffset() is None:
         yield f"{name}: has no time zone"
+    elif not _in_utc(value):
+        yield f"{name}: lies outside the years 1 to 9999"
+
+
+def _in_utc(value: datetime) -> bool:
+    try:
+        value.astimezone(UTC)
+    except OverflowError:
+        return False
+    return True
 
 
 def _duration_faults(name: str, value: object) -> Iterator[str]:

@@ -104,6 +104,7 @@ def connected(access: str | Access) -> Connection:
 def _connected(conninfo: str) -> Connection:
     """A malformed connection string is never quoted: it holds the password."""
     try:
+        read_url(conninfo)
         return psycopg.connect(
             conninfo,
             autocommit=True,
@@ -114,6 +115,8 @@ def _connected(conninfo: str) -> Connection:
         )
     except psycopg.OperationalError:
         raise
+    except ImpossibleAccess as error:
+        raise DatabaseAway(str(error)) from None
     except (psycopg.Error, UnicodeError, ValueError):
         raise DatabaseAway(
             "the connection string cannot be read: postgresql://user@host/name"

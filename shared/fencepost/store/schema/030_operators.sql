@@ -58,9 +58,9 @@ begin
   if jsonb_typeof(w.settings) <> 'object' then return format('channel %s: settings is no table', w.name); end if;
   if w.secret_reference !~ '^[a-z][a-z0-9]*:.' then return format('channel %s: secret_reference says where the secret is (env:NAME or file:PATH), it is not the secret', w.name); end if;
   if w.slots not between 1 and 1000 then return format('channel %s: slots must lie between 1 and 1000', w.name); end if;
-  if w.rate <= 0 or w.rate = 'NaN' or w.rate = 'infinity' then return format('channel %s: rate must be more than 0 a second', w.name); end if;
+  if w.rate not between 0.000001 and 1000000 then return format('channel %s: rate must lie between 0.000001 and 1000000 a second', w.name); end if;
   if w.burst is not null and w.rate is null then return format('channel %s: burst without rate means nothing', w.name); end if;
-  if w.burst < 1 or w.burst = 'NaN' or w.burst = 'infinity' then return format('channel %s: burst must be 1 or more', w.name); end if;
+  if w.burst not between 1 and 1000000 then return format('channel %s: burst must lie between 1 and 1000000', w.name); end if;
   if w.payload_bytes_max not between 1 and 1048576 then return format('channel %s: payload_bytes_max must lie between 1 and 1048576', w.name); end if;
   if w.on_uncertain is null and not p_known then
     return format('channel %s: on_uncertain must be chosen (resend, hold or reconcile): nobody else can know what a second copy costs the recipient', w.name);
