@@ -94,6 +94,11 @@ def test_a_secret_brings_what_the_url_does_not_say_and_always_who_we_are() -> No
     assert sources.asked == [("fencepost/worker", 300.0, False)] * 2
 
 
+def test_what_the_url_leaves_empty_it_does_not_say() -> None:
+    found = parts(Sources().to("host='' user='' dbname=shop", SECRET))
+    assert [found[name] for name in ("host", "user", "dbname")] == ["db.test", "worker", "shop"]
+
+
 def test_a_secret_may_be_a_connection_string() -> None:
     access = Sources(secret="postgresql://worker:hush@db.test/app\n").to(credentials=SECRET)
     found = parts(access)

@@ -95,7 +95,7 @@ class WithToken:
 def read_url(url: str) -> Parts:
     """The parts of a connection string. What cannot be read is never quoted: it may hold the password."""
     try:
-        parts = conninfo_to_dict(url)
+        parts = {name: part for name, part in conninfo_to_dict(url).items() if part != ""}
     except psycopg.ProgrammingError:
         raise ImpossibleAccess(f"DATABASE_URL cannot be read: {SHAPE}") from None
     port = str(parts.get("port") or PORT)
