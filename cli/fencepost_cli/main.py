@@ -4,6 +4,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
@@ -22,7 +23,7 @@ from fencepost_cli import (
     status,
 )
 from fencepost_cli.exit_code import CommandFailed, ExitCode, code_of
-from fencepost_cli.output import PipeClosed, flush, print_trouble
+from fencepost_cli.output import PipeClosed, flush, print_line, print_trouble
 
 app = typer.Typer(
     name="fencepost",
@@ -32,17 +33,44 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print_line(f"fencepost {version('fencepost')}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool,
+    typer.Option(
+        "--version", is_eager=True, callback=_say_version, help="Say the version and end."
+    ),
+]
+
+
+@app.callback()
+def options(version: Version = False) -> None:
+    """Deliver notifications from PostgreSQL: neither lost nor doubled."""
+
+
 app.command("migrate")(migrate.migrate)
 app.command("bind")(bind.bind)
 app.add_typer(channel.app, name="channel")
 app.command("enqueue")(enqueue.enqueue)
 app.command("run")(run.run)
-app.command("status")(status.status)
-app.command("explain")(explain.explain)
+app.command("status", short_help="What waits, is leased, in doubt or parked, by channel.")(
+    status.status
+)
+app.command("explain", short_help="Why one did not arrive, and what happens next.")(explain.explain)
 app.command("cancel")(cancel.cancel)
 app.command("redrive")(redrive.redrive)
 app.command("resolve")(resolve.resolve)
-app.command("quarantine")(quarantine.quarantine)
+app.command("quarantine", short_help="After a restore: put everything open in doubt.")(
+    quarantine.quarantine
+)
 
 
 def main() -> None:

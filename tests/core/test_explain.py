@@ -141,22 +141,22 @@ def seen(**said: Any) -> Inspection:
 
 DELIVERED = AttemptOutcome.DELIVERED
 NEXT: dict[str, tuple[Inspection, str]] = {
-    "due now": (seen(open=row()), "at the next tick a run sends it: attempt 1 of 8"),
+    "due now": (seen(open=row()), "at the next tick a run sends it (0 of 8 attempts used up)"),
     "due later": (
         seen(open=row(due_in_seconds=200.0, attempts=2)),
-        "in 3 min 20 s a run sends it: attempt 3 of 8",
+        "in 3 min 20 s a run sends it (2 of 8 attempts used up)",
     ),
     "channel paused for a time": (
         seen(
             open=row(),
             channel=channel(paused=True, paused_for_seconds=60.0, pause_reason="throttled"),
         ),
-        "nothing for 1 min: channel push is paused (throttled); then a run sends it: attempt 1 of 8",
+        "nothing for 1 min: channel push is paused (throttled); then a run sends it (0 of 8 attempts used up)",
     ),
     "channel paused for ever": (
         seen(open=row(), channel=channel(paused=True, pause_reason="credentials")),
         "nothing until somebody resumes channel push, which is paused (credentials); "
-        "then a run sends it: attempt 1 of 8",
+        "then a run sends it (0 of 8 attempts used up)",
     ),
     "leased": (
         seen(open=held_row(12.0)),
@@ -208,7 +208,7 @@ NEXT: dict[str, tuple[Inspection, str]] = {
     ),
     "expires later": (
         seen(open=row(due_in_seconds=10.0), expires_in_seconds=30.0),
-        "in 10 s a run sends it: attempt 1 of 8",
+        "in 10 s a run sends it (0 of 8 attempts used up)",
     ),
     "poison": (
         seen(open=row(interruptions=3, doubt=True)),
@@ -235,7 +235,7 @@ NEXT: dict[str, tuple[Inspection, str]] = {
     "uncertain": (
         seen(closed=closed(Kind.UNCERTAIN)),
         "nothing, until evidence comes or somebody decides: "
-        "fencepost resolve 7 --delivered, --dead or --resend, with --why",
+        "fencepost resolve 7 --delivered, --not-delivered, --dead or --resend, with --why",
     ),
     "cancelled": (
         seen(closed=closed(Kind.CANCELLED)),

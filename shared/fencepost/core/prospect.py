@@ -66,7 +66,7 @@ def _at_claim(seen: Inspection, row: OpenStanding) -> str:
         return f"a run parks it as {how} without sending: its {policy.attempts_max} attempts are used up"
     if doubtful:
         return f"a run takes it up in doubt: {_doubt_policy(seen)}"
-    return f"a run sends it: attempt {row.attempts + 1} of {policy.attempts_max}"
+    return f"a run sends it ({row.attempts} of {policy.attempts_max} attempts used up)"
 
 
 def _expired_by_then(seen: Inspection, row: OpenStanding) -> bool:
@@ -108,7 +108,7 @@ def _after_closing(seen: Inspection, closed: ClosedStanding) -> str:
         case Kind.UNCERTAIN:
             return (
                 "nothing, until evidence comes or somebody decides: "
-                f"fencepost resolve {seen.id} --delivered, --dead or --resend, with --why"
+                f"fencepost resolve {seen.id} --delivered, --not-delivered, --dead or --resend, with --why"
             )
         case Kind.EXPIRED | Kind.CANCELLED:
             return "nothing (evidence of delivery would still turn it into delivered)"
