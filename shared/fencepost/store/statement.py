@@ -11,9 +11,10 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 
+from fencepost.core.access import ImpossibleAccess
 from fencepost.core.operation import DatabaseAway, Refused
 from fencepost.ports import Access, AccessUnavailable
-from fencepost.store.access import Written
+from fencepost.store.access import Written, read_url
 from fencepost.store.failures import asked_for_password
 from fencepost.store.new_notification import Enqueued, NewNotification
 from fencepost.store.new_notification import Refused as RowRefused
