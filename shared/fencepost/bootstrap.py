@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from aws_lambda_powertools.utilities.parameters import SecretsProvider
 
+    from fencepost.backfill.records import Records
     from fencepost.core.tally import Summary
     from fencepost.deployment import Schema
-    from fencepost.records import Records
     from fencepost.store.backfill import CommandStore
 
 CONNECT_TIMEOUT_SECONDS = 5.0
@@ -131,9 +131,9 @@ def _run_once(remaining_seconds: float | None, correlation: str) -> "Summary":
 
 def backfill(records: Sequence[Mapping[str, Any]], *, remaining_seconds: float) -> "Records":
     """One batch of commands within the time that is left; nothing is dialled before its first record."""
-    from fencepost.backfill import Backfill, Means
-    from fencepost.objects import Bucket
-    from fencepost.records import Records
+    from fencepost.backfill.objects import Bucket
+    from fencepost.backfill.records import Records
+    from fencepost.backfill.work import Backfill, Means
 
     settings = read_settings()
     means = Means(

@@ -181,7 +181,7 @@ def sent(bench: PostgresBench, count: int) -> list[int]:
 
 def kinds(bench: PostgresBench) -> Mapping[str, int]:
     rows = bench.rows("select kind::text, count(*) from fencepost.closed group by kind", [])
-    return {kind: count for kind, count in rows}
+    return dict(rows)
 
 
 class TestRedrive:

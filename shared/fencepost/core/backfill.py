@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from fencepost.core.command import CommandId
+from fencepost.core.command import CommandId, CommandRefused
 
 RETURN_SECONDS = (
     2.0  # kept of an invocation for what follows the work: continuation, log, the answer to Lambda
@@ -83,6 +83,39 @@ class Paged:
     place: Mapping[str, Any]
     faults: tuple[tuple[int, str], ...] = ()
     size: int = 0  # bytes of a file that were read for it
+
+
+ENDINGS = {
+    Verdict.DONE: Ending.DONE,
+    Verdict.REFUSED: Ending.REFUSED,
+    Verdict.STALE: Ending.STALE,
+}
+
+
+def over(begun: Begun) -> Ended | None:
+    """Where there is nothing left to do for this message; None: it goes on."""
+    match begun.verdict:
+        case Verdict.BEGUN | Verdict.RESUMED:
+            return None
+        case Verdict.DONE:
+            return Ended(ending=Ending.KNOWN, counts=begun.counts)
+        case Verdict.SUPERSEDED:
+            return Ended(ending=Ending.SUPERSEDED, counts=begun.counts)
+        case Verdict.REFUSED:
+            return Ended(ending=Ending.REFUSED, reason=begun.reason, counts=begun.counts)
+        case _:
+            raise CommandRefused("its id belongs to a command with other words")
+
+
+def why(page: Paged) -> str | None:
+    """Why a page was the last, where that was not its plan."""
+    match page.verdict:
+        case Verdict.STALE:
+            return "another delivery of this command is at work"
+        case Verdict.REFUSED:
+            return "atomic, and some rows are bad: nothing was enqueued"
+        case _:
+            return None
 
 
 def share(now: float, hard_end: float, records: int) -> tuple[float, float]:

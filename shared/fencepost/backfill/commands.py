@@ -7,14 +7,24 @@ tells the format to people.
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
 
+from fencepost.backfill.choosing import chosen, storable
+from fencepost.backfill.wire import (
+    DrainWire,
+    EnqueueWire,
+    EvidenceWire,
+    FactWire,
+    RedriveWire,
+    ReplayWire,
+    ResolveWire,
+    Wire,
+    Wires,
+)
 from fencepost.core.command import (
     RESOLVING,
-    Bound,
     Command,
     CommandId,
     CommandRefused,
@@ -25,27 +35,12 @@ from fencepost.core.command import (
     Move,
     Replay,
     S3Object,
-    Select,
     Told,
     Word,
 )
-from fencepost.core.duration import seconds_in
 from fencepost.core.exchange import Facts
 from fencepost.core.message import VERSION
 from fencepost.core.notification import Fence, Held, NotificationId, RunId
-from fencepost.core.payload import text_fault
-from fencepost.wire import (
-    DrainWire,
-    EnqueueWire,
-    EvidenceWire,
-    FactWire,
-    Range,
-    RedriveWire,
-    ReplayWire,
-    ResolveWire,
-    Wire,
-    Wires,
-)
 
 BODY_BYTES_MAX = 1024 * 1024  # as much as SQS takes
 REASON_MAX = 200
@@ -119,8 +114,8 @@ def _meaning(wire: Wires, said: Mapping[str, Any]) -> Command:
         case ResolveWire():
             return _resolve(wire, _label(wire, said))
         case ReplayWire():
-            chosen = _chosen(wire.ids, wire.select, kinds=())
-            return Replay(label=_label(wire, said), **chosen)
+            which = chosen(wire.ids, wire.select, kinds=())
+            return Replay(label=_label(wire, said), **which)
         case DrainWire():
             return Drain(label=_label(wire, said))
 
@@ -142,8 +137,8 @@ def _enqueue(wire: EnqueueWire, label: Label) -> Enqueue:
     file = None
     if wire.s3 is not None:
         file = S3Object(bucket=wire.s3.bucket, key=wire.s3.key, version=wire.s3.version)
-        _storable(key=file.key)
-    _storable(channel=wire.channel)
+        storable(key=file.key)
+    storable(channel=wire.channel)
     return Enqueue(
         label=label,
         rows=None if wire.rows is None else tuple(bytes(row) for row in wire.rows),
@@ -154,55 +149,18 @@ def _enqueue(wire: EnqueueWire, label: Label) -> Enqueue:
 
 
 def _redrive(wire: RedriveWire, label: Label) -> Move:
-    _storable(why=wire.why)
+    storable(why=wire.why)
     kinds = ("dead", "uncertain") if wire.resend else ("dead",)
     word = Word.RESEND if wire.resend else Word.REDRIVE
-    chosen = _chosen(wire.ids, wire.select, kinds=kinds)
-    return Move(label=label, what="redrive", word=word, why=wire.why, **chosen)
+    which = chosen(wire.ids, wire.select, kinds=kinds)
+    return Move(label=label, what="redrive", word=word, why=wire.why, **which)
 
 
 def _resolve(wire: ResolveWire, label: Label) -> Move:
-    _storable(why=wire.why)
-    chosen = _chosen(wire.ids, wire.select, kinds=("uncertain",))
+    storable(why=wire.why)
+    which = chosen(wire.ids, wire.select, kinds=("uncertain",))
     word = RESOLVING[wire.resolution]
-    return Move(label=label, what="resolve", word=word, why=wire.why, **chosen)
-
-
-def _chosen(
-    ids: tuple[int, ...] | None, select: Range | None, *, kinds: tuple[str, ...]
-) -> dict[str, Any]:
-    """A forgotten selector must not mean all there is: `select` is said, if only as {}."""
-    if (ids is None) == (select is None):
-        raise CommandRefused("say ids or select, one of them ({} selects all)")
-    if select is None:
-        return {"ids": tuple(dict.fromkeys(ids or ()))}
-    if select.kinds is not None and not set(select.kinds) <= set(kinds):
-        raise CommandRefused(f"select.kinds: may be {', '.join(kinds) or 'left out'} here")
-    _storable(channel=select.channel, reason=select.reason)
-    chosen = Select(
-        channel=select.channel,
-        kinds=select.kinds or kinds,
-        reason=select.reason,
-        since=_bound("since", select.since),
-        until=_bound("until", select.until),
-    )
-    return {"select": chosen}
-
-
-def _bound(name: str, text: str | None) -> Bound:
-    if text is None:
-        return Bound()
-    try:
-        return Bound(seconds_ago=seconds_in(text))
-    except ValueError:
-        pass
-    try:
-        instant = datetime.fromisoformat(text)
-    except ValueError:
-        instant = None
-    if instant is None or instant.utcoffset() is None:
-        raise CommandRefused(f"select.{name}: an instant with its time zone, or 90s, 5m, 2h, 3d")
-    return Bound(at=instant.isoformat())
+    return Move(label=label, what="resolve", word=word, why=wire.why, **which)
 
 
 def _evidence(wire: EvidenceWire) -> Evidence:
@@ -223,12 +181,6 @@ def _told(wire: FactWire) -> Told:
     )
     held = Held(NotificationId(wire.notification), Fence(wire.fence))
     return Told(held, wire.outcome, facts)
-
-
-def _storable(**texts: str | None) -> None:
-    for name, text in texts.items():
-        if text is not None and (fault := text_fault(text)):
-            raise CommandRefused(f"{name}: {fault}")
 
 
 def _one_line(text: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from fencepost.attempt import place_of
-from fencepost.backfill import Backfill
+from fencepost.backfill.work import Backfill
 from fencepost.core.backfill import Ended, Ending, Pace, share
 from fencepost.core.line import Level, Line
 from fencepost.ports import Clock

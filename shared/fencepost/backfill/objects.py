@@ -1,13 +1,10 @@
 """Files in S3, read from any byte on, in ranges: one range in memory at a time, no connection left waiting."""
 
 from io import BufferedReader, RawIOBase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fencepost.core.command import CommandRefused, S3Object
 from fencepost.ports import Opened, SourceAway
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 RANGE_BYTES = 4 * 1024 * 1024
 CONNECT_SECONDS = 2.0
@@ -48,7 +45,7 @@ class Ranges(RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+    def readinto(self, buffer: Any, /) -> int:
         view = memoryview(buffer).cast("B")
         wanted = min(len(view), RANGE_BYTES, self._size - self._byte)
         if wanted <= 0:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from fencepost.commands import BODY_BYTES_MAX, continuation_message, read_command
-from fencepost.core.backfill import Begun, Ended, Ending, Pace, Paged, Turn, Verdict
+from fencepost.backfill.commands import BODY_BYTES_MAX, continuation_message, read_command
+from fencepost.backfill.pages import enqueue_pages, pages_from
+from fencepost.core.backfill import ENDINGS, Ended, Ending, Pace, Paged, Turn, Verdict, over, why
 from fencepost.core.command import (
     Command,
     CommandRefused,
@@ -24,18 +25,11 @@ from fencepost.core.command import (
 from fencepost.core.operation import OperatorError, Refused, SchemaMissing
 from fencepost.core.tally import Count, Summary
 from fencepost.core.tally import Ending as RunEnding
-from fencepost.pages import enqueue_pages, pages_from
 from fencepost.ports import Clock, Commands, Objects, SourceAway, StoreFailed
 
 Send = Callable[[Sequence[str], float], int]  # bodies and seconds; how many were taken
 RunOnce = Callable[[float, str], Summary]  # seconds, correlation; raises StoreFailed
 Progress = Callable[[Paged], None]
-
-ENDINGS = {
-    Verdict.DONE: Ending.DONE,
-    Verdict.REFUSED: Ending.REFUSED,
-    Verdict.STALE: Ending.STALE,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +118,7 @@ class Backfill:
         if not pace.fits(now):
             return Ended(ending=Ending.PUT_BACK, reason="no time left for a run")
         begun = self._means.commands.begin(command)
-        if ended := _over(begun):
+        if ended := over(begun):
             return ended
         counts = {} if self.swept else self._run(command, pace.limit - now)
         if counts is None:
@@ -145,7 +139,7 @@ class Backfill:
         if not pace.fits(self._means.clock()):
             return Ended(ending=Ending.PUT_BACK, reason="no time left for a page")
         begun = self._means.commands.begin(command)
-        if ended := _over(begun):
+        if ended := over(begun):
             return ended
         counts = dict(begun.counts)
         for page in self._timed(self._pages(command, begun.turn), pace):
@@ -153,7 +147,7 @@ class Backfill:
                 counts[name] = counts.get(name, 0) + count
             self._means.progress(page)
             if page.verdict is not Verdict.GOING:
-                return Ended(ending=ENDINGS[page.verdict], reason=_why(page), counts=counts)
+                return Ended(ending=ENDINGS[page.verdict], reason=why(page), counts=counts)
         return self._continue(command, begun.turn, pace, counts)
 
     def _timed(self, pages: Iterator[Paged], pace: Pace) -> Iterator[Paged]:
@@ -192,28 +186,3 @@ def _named(command: Command) -> dict[str, str]:
     if isinstance(command, Evidence):
         return {"command": "evidence", "run": str(command.run)}
     return {"command": what_of(command), "command_id": str(command.label.id)}
-
-
-def _over(begun: Begun) -> Ended | None:
-    """Where there is nothing left to do for this message; None: it goes on."""
-    match begun.verdict:
-        case Verdict.BEGUN | Verdict.RESUMED:
-            return None
-        case Verdict.DONE:
-            return Ended(ending=Ending.KNOWN, counts=begun.counts)
-        case Verdict.SUPERSEDED:
-            return Ended(ending=Ending.SUPERSEDED, counts=begun.counts)
-        case Verdict.REFUSED:
-            return Ended(ending=Ending.REFUSED, reason=begun.reason, counts=begun.counts)
-        case _:
-            raise CommandRefused("its id belongs to a command with other words")
-
-
-def _why(page: Paged) -> str | None:
-    match page.verdict:
-        case Verdict.STALE:
-            return "another delivery of this command is at work"
-        case Verdict.REFUSED:
-            return "atomic, and some rows are bad: nothing was enqueued"
-        case _:
-            return None

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from fencepost.backfill.lines import Bad, Batch, Good, batches, read_lines, read_row
 from fencepost.core.backfill import Paged, Turn
 from fencepost.core.command import CommandRefused, Enqueue, Place, S3Object
-from fencepost.lines import Bad, Batch, Good, batches, read_lines, read_row
 from fencepost.ports import Commands, Objects
 
 PAGE = 1000  # rows of one transaction

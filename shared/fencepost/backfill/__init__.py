@@ -1,0 +1,1 @@
+"""Backfill: messages into commands, and commands into work (docs/backfill.md)."""
