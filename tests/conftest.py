@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
@@ -13,6 +14,12 @@ from fencepost.store.migrate import migrate
 from rig.postgres import local_postgres
 
 NUMBERS = itertools.count()
+
+# A busy machine is no finding: no test asserts how long something took. A failure prints how to repeat it.
+settings.register_profile(
+    "house", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("house")
 
 
 @pytest.fixture(scope="session")
