@@ -12,6 +12,7 @@ from fencepost.core.outcome import Delivered, Failed, NotSent, Outcome, Uncertai
 from fencepost.core.repeat import refused_repeat
 from fencepost.core.reply import Phase, Reply
 from fencepost.core.step import Asked, Replied
+from fencepost.deadline import THAW_TURNS, Deadline
 from fencepost.ports import Clock, Prepared, SendCancelled, Sender
 
 GRACE_SECONDS = 0.5  # a sender keeps its own deadline; this much later it is cut off
@@ -50,10 +51,15 @@ async def ask(sender: Sender, claimed: Claimed, *, timeout_seconds: float) -> As
 
 async def _asked(sender: Sender, claimed: Claimed, timeout_seconds: float) -> Outcome | None:
     try:
-        async with asyncio.timeout(timeout_seconds + GRACE_SECONDS):
+        async with _guard(timeout_seconds):
             return await sender.ask(claimed, timeout_seconds=timeout_seconds)
     except asyncio.CancelledError:
         return None
+
+
+def _guard(timeout_seconds: float) -> Deadline:
+    when = asyncio.get_running_loop().time() + timeout_seconds + GRACE_SECONDS
+    return Deadline(when, turns=2 * THAW_TURNS)  # the sender's own goes first: it knows more
 
 
 class Attempt:
@@ -78,7 +84,7 @@ class Attempt:
     async def _sent(self, prepared: Prepared, timeout_seconds: float) -> Outcome:
         self.phase = Phase.UNCERTAIN  # from here on only the sender knows better
         try:
-            async with asyncio.timeout(timeout_seconds + GRACE_SECONDS):
+            async with _guard(timeout_seconds):
                 reply = await self._reply(prepared, timeout_seconds)
         except asyncio.CancelledError:  # a bare one says nothing of how far it got: doubt, not luck
             return Uncertain("stopped while it was being sent")

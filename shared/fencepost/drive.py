@@ -25,9 +25,11 @@ from fencepost.core.step import (
     Tick,
     Unanswered,
 )
+from fencepost.deadline import THAW_TURNS, stop
 from fencepost.ports import Clock, Sender, Senders, Store, StoreFailed
 
 PATIENCE_MIN_SECONDS = 0.05  # even at the very end an exchange gets the chance of a round trip
+LANDING_TURNS = 4 * THAW_TURNS  # more than a stopped send takes to land
 STRAGGLER_SECONDS = 1.0  # how long a stopped send may take to end
 
 Landing = Replied | Asked
@@ -88,17 +90,24 @@ class Drive:
 
     async def _next(self) -> Event:
         """The next event, or a tick at the instant the machine named. An event that is there goes first."""
-        if self._events.empty():
-            try:
-                async with asyncio.timeout(self._sleep_seconds()):
-                    event = await self._events.get()
-            except TimeoutError:
-                return Tick()
-        else:
-            event = self._events.get_nowait()
+        event: Event | BaseException = Tick()
+        try:
+            async with asyncio.timeout(self._sleep_seconds() if self._events.empty() else None):
+                event = await self._events.get()
+        except TimeoutError:
+            await self._let_land()
+            if not self._events.empty():
+                event = self._events.get_nowait()
         if isinstance(event, BaseException):
             raise event
         return event
+
+    async def _let_land(self) -> None:
+        """Before a tick that stops sends or ends the run: what came while the runtime stood still goes first."""
+        turns = LANDING_TURNS if self._around.clock() >= self._budget.hard_stop else 0
+        while turns and self._flights and self._events.empty():
+            await asyncio.sleep(0)
+            turns -= 1
 
     def _sleep_seconds(self) -> float | None:
         wake_at = self._machine.wake_at()
@@ -114,7 +123,7 @@ class Drive:
                 self._ask(claimed, timeout_seconds)
             case Cancel(held):
                 if flight := self._flights.get(held):
-                    flight.cancel()
+                    stop(flight)
             case Report(fact):
                 self._around.report(fact)
             case Finish():

@@ -11,10 +11,21 @@ from tests.project.sources import Import, Source, imports, product
 ROOMS = {
     "fencepost.core": {"fencepost.core"},
     "fencepost.store": {"fencepost.core", "fencepost.ports", "fencepost.store"},
-    "fencepost.senders": {"fencepost.core", "fencepost.ports", "fencepost.senders"},
+    "fencepost.senders": {
+        "fencepost.core",
+        "fencepost.deadline",
+        "fencepost.ports",
+        "fencepost.senders",
+    },
     "fencepost.ports": {"fencepost.core"},
-    "fencepost.attempt": {"fencepost.core", "fencepost.ports"},
-    "fencepost.drive": {"fencepost.core", "fencepost.ports", "fencepost.attempt"},
+    "fencepost.deadline": set[str](),  # time alone: whoever waits for a peer waits like this
+    "fencepost.attempt": {"fencepost.core", "fencepost.deadline", "fencepost.ports"},
+    "fencepost.drive": {
+        "fencepost.core",
+        "fencepost.deadline",
+        "fencepost.ports",
+        "fencepost.attempt",
+    },
     "fencepost.engine": {
         "fencepost.core",
         "fencepost.ports",
@@ -29,18 +40,7 @@ ROOMS = {
         "fencepost.settings",
         "fencepost.telemetry",
     },
-    "fencepost.lines": {"fencepost.core", "fencepost.ports"},
-    "fencepost.wire": {"fencepost.core"},
-    "fencepost.commands": {"fencepost.core", "fencepost.wire"},
-    "fencepost.objects": {"fencepost.core", "fencepost.ports"},
-    "fencepost.pages": {"fencepost.core", "fencepost.lines", "fencepost.ports"},
     "fencepost.backfill": {
-        "fencepost.commands",
-        "fencepost.core",
-        "fencepost.pages",
-        "fencepost.ports",
-    },
-    "fencepost.records": {
         "fencepost.attempt",
         "fencepost.backfill",
         "fencepost.core",
@@ -57,8 +57,6 @@ ROOMS = {
     },
     "fencepost.bootstrap": {
         "fencepost.backfill",
-        "fencepost.objects",
-        "fencepost.records",
         "fencepost.deployment",
         "fencepost.core",
         "fencepost.ports",
@@ -75,10 +73,7 @@ ROOMS = {
         "fencepost_cli",
         "fencepost.bootstrap",
         "fencepost.backfill",
-        "fencepost.commands",
         "fencepost.core",
-        "fencepost.lines",
-        "fencepost.objects",
         "fencepost.ports",
         "fencepost.settings",
         "fencepost.store",  # the operator's and the producer's side have no port: they are the database's
@@ -97,8 +92,8 @@ OUTSIDE = {
     "rich": {"fencepost_cli"},
 }
 OUTSIDE_LAZILY = {
-    "boto3": {"fencepost.senders", "fencepost.bootstrap", "fencepost.objects"},
-    "botocore": {"fencepost.senders", "fencepost.bootstrap", "fencepost.objects"},
+    "boto3": {"fencepost.senders", "fencepost.bootstrap", "fencepost.backfill"},
+    "botocore": {"fencepost.senders", "fencepost.bootstrap", "fencepost.backfill"},
     "aws_lambda_powertools": {"fencepost.bootstrap", "fencepost.telemetry", "functions"},
 }
 IMPURE = {  # no clock, no chance, no input or output in the core

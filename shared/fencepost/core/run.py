@@ -21,6 +21,7 @@ from fencepost.core.rhythm import Rhythm
 from fencepost.core.step import (
     Answered,
     Asked,
+    Cancel,
     Command,
     Event,
     Finish,
@@ -88,7 +89,7 @@ class Run:
         self._keep_phase(now)
         self._deliveries.begin_waiting(now)
         self._speak(now)
-        self._finish_if_over(now)
+        self._finish_if_over(event, now)
         commands = self._out.copy()
         self._out.clear()
         return commands
@@ -97,6 +98,8 @@ class Run:
         """The next instant at which a `Tick` would change something; None: nothing would, any more."""
         if self._finished:
             return None
+        if self._now >= self._budget.finish_by:
+            return self._now  # only a tick ends it
         instants = (
             self._budget.stop_claiming,
             self._budget.hard_stop,
@@ -201,10 +204,16 @@ class Run:
         quiet = self._talk.mood is Mood.FINE and not len(self._words) and not self._gates.words(now)
         return quiet and self._gates.drained(self._budget.stop_claiming)
 
-    def _finish_if_over(self, now: float) -> None:
-        if self._ended or now >= self._budget.finish_by or self._is_hopeless(now):
+    def _finish_if_over(self, event: Event, now: float) -> None:
+        out_of_time = now >= self._budget.finish_by and not self._may_land(event)
+        if self._ended or out_of_time or self._is_hopeless(now):
             self._finished = True
             self._out.append(Finish(self._words.unsaid()))
+
+    def _may_land(self, event: Event) -> bool:
+        """Out of time, what still comes back is taken along: until a tick finds nothing to stop."""
+        stopping = any(isinstance(command, Cancel) for command in self._out)
+        return bool(len(self._inflight)) and (stopping or not isinstance(event, Tick))
 
     def _is_hopeless(self, now: float) -> bool:
         """The database does not answer, and there is nothing left that it must hear from us."""

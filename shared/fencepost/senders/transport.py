@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from fencepost.core.reply import Reply
+from fencepost.deadline import Deadline
 from fencepost.ports import SendCancelled
 from fencepost.senders.dial import Dialer, Resolve, SystemResolver, tls_context
 from fencepost.senders.pool import Pool
@@ -57,7 +58,7 @@ class Transport:
         trouble: Trouble | None = None
         detail = ""
         try:
-            async with asyncio.timeout_at(began + timeout_seconds):
+            async with Deadline(began + timeout_seconds):
                 await self._exchange(request, progress)
         except (Unsent, Broken) as wrong:
             trouble, detail = wrong.trouble, wrong.detail

@@ -1,0 +1,60 @@
+"""Deadlines that do not throw away an answer because the runtime stood still (G8).
+
+A runtime that thaws finds overdue timers and waiting answers in the same turn of its loop, and whoever cancels in that
+turn loses the answer. So what has come due lets the loop turn a few times before it acts.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine
+from types import TracebackType
+from typing import Any, cast
+
+THAW_TURNS = 10  # of the loop; answers over TLS, HTTP/1.1 and HTTP/2, were read after three
+
+
+class Deadline:
+    """`asyncio.timeout_at` for whoever waits for a peer: raises TimeoutError after `when` and `turns` of the loop.
+
+    Of two, one inside the other and due together, the inner one needs fewer turns: it knows more.
+    """
+
+    def __init__(self, when: float, *, turns: int = THAW_TURNS) -> None:
+        self._when = when
+        self._turns = turns
+        self._scope = asyncio.timeout(None)
+
+    async def __aenter__(self) -> None:
+        await self._scope.__aenter__()
+        loop = asyncio.get_running_loop()
+        self._alarm: asyncio.Handle = loop.call_at(self._when, self._due, self._turns)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        raised: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._alarm.cancel()
+        await self._scope.__aexit__(kind, raised, trace)
+
+    def _due(self, turns_left: int) -> None:
+        loop = asyncio.get_running_loop()
+        if turns_left > 0:
+            self._alarm = loop.call_soon(self._due, turns_left - 1)
+        else:
+            self._scope.reschedule(loop.time())
+
+
+def stop(work: asyncio.Task[Any]) -> None:
+    """Cancel it once what lies in its socket was read. What has not begun does not begin any more."""
+    coroutine = cast("Coroutine[Any, Any, Any]", work.get_coro())
+    unbegun = inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED
+    _after_turns(0 if unbegun else THAW_TURNS, work.cancel)
+
+
+def _after_turns(turns: int, act: Callable[[], object]) -> None:
+    if turns > 0:
+        asyncio.get_running_loop().call_soon(_after_turns, turns - 1, act)
+    else:
+        act()
