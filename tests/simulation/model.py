@@ -751,7 +751,8 @@ class Database:
             "not_delivered": AttemptOutcome.NOT_SENT,
             "dead": AttemptOutcome.REJECTED,
         }
-        self.note("operator", id, facts[outcome])
+        if outcome != "dead" or self.state(id) != "open":
+            self.note("operator", id, facts[outcome])
         return self.state(id)
 
     def quarantine(self) -> int:

@@ -273,6 +273,18 @@ class OperatorContract:
         assert not bench.standing(id).doubt
         assert bench.conserved()
 
+    def test_giving_up_an_open_row_in_doubt_does_not_send_it_again(self, bench: Bench) -> None:
+        """As evidence the word would take the doubt away. Whoever wants it stopped cancels it."""
+        (id,) = bench.enqueue()
+        Worker(bench).claim()
+        bench.advance(21)
+        worker = Worker(bench)
+        worker.settle(release(worker.claim_one().held))
+        assert bench.standing(id).doubt
+        assert bench.resolve(id, "dead") == "open"
+        assert bench.standing(id).doubt
+        assert bench.cancel(id) == "cancelled"
+
     def test_quarantine_is_a_takeover_of_everything_open(self, bench: Bench) -> None:
         waiting, leased, closed = bench.enqueue(3)
         worker = Worker(bench)

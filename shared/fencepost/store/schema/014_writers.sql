@@ -48,24 +48,28 @@ begin
 end $f$;
 
 -- An operator's word on what became of it: delivered, not_delivered (nothing in doubt any more: a held one opens again) or dead (an uncertain one is given up).
--- It is evidence like any other. Verdict: how it stands now.
+-- It is evidence like any other; but `dead` is not said of an open one: it would take its doubt away, and it would be sent again. (Whoever wants it
+-- stopped cancels it.) Verdict: how it stands now.
 create function fencepost.resolve(p_ids bigint[], p_outcome text, p_who text, p_why text) returns table (id bigint, verdict text) language plpgsql security definer
 set search_path = pg_catalog, pg_temp set jit = off set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off as $f$
 #variable_conflict use_column
-declare v_outcome fencepost.outcome; v_detail text := left(concat_ws(': ', p_who, p_why), 2000); v_n int := cardinality(p_ids);
+declare v_outcome fencepost.outcome; v_detail text := left(concat_ws(': ', p_who, p_why), 2000); v_meant bigint[]; v_n int;
 begin
   v_outcome := case p_outcome when 'delivered' then 'delivered' when 'not_delivered' then 'not_sent' when 'dead' then 'rejected' end;
   if v_outcome is null then
     raise exception 'an operator resolves a notification as delivered, not_delivered or dead, not as %', left(p_outcome, 80) using errcode = 'FP001';
   end if;
+  perform 1 from (select distinct w.id from unnest(p_ids) as w(id) order by w.id) w, lateral (select 1 from fencepost.queue q where q.notification_id = w.id for update) q;
+  perform 1 from (select distinct w.id from unnest(p_ids) as w(id) order by w.id) w, lateral (select 1 from fencepost.notification n where n.id = w.id for no key update) n;
+  select array_agg(w.id), count(*) into v_meant, v_n from unnest(p_ids) as w(id) where p_outcome <> 'dead' or fencepost.state_(w.id) <> 'open';
   if v_n > 0 then
     insert into fencepost.operation (notification_id, at, fence, what, was, who, why)
     select w.id, fencepost.now_(), coalesce(s.fence, 0), 'resolve', concat_ws(', ', fencepost.state_(w.id), 'said to be ' || p_outcome), left(p_who, 200), left(p_why, 500)
-      from (select distinct w.id from unnest(p_ids) as w(id) where w.id is not null order by w.id) w
+      from (select distinct w.id from unnest(v_meant) as w(id) where w.id is not null order by w.id) w
       left join lateral (select q.fence from fencepost.queue q where q.notification_id = w.id
                          union all select c.fence from fencepost.closed c where c.notification_id = w.id limit 1) s on true;
-    perform fencepost.note_(null, 'operator', p_ids, array_fill(null::bigint, array[v_n]), array_fill(v_outcome, array[v_n]), array_fill(null::text, array[v_n]), array_fill(v_detail, array[v_n]));
+    perform fencepost.note_(null, 'operator', v_meant, array_fill(null::bigint, array[v_n]), array_fill(v_outcome, array[v_n]), array_fill(null::text, array[v_n]), array_fill(v_detail, array[v_n]));
   end if;
   return query select w.id, fencepost.state_(w.id) from unnest(p_ids) with ordinality as w(id, ord) order by w.ord;
 end $f$;
