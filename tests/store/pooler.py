@@ -7,10 +7,9 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
@@ -21,15 +20,16 @@ CONFIGURATION = """\
 listen_addr = 127.0.0.1
 listen_port = {port}
 unix_socket_dir =
-auth_type = any
 pool_mode = transaction
 default_pool_size = {size}
-max_client_conn = 50
 """
+OPEN_DOOR = {"auth_type": "any", "max_client_conn": "50"}
 
 
 @contextlib.contextmanager
-def pooler(server_url: str, *, size: int) -> Iterator[str]:
+def pooler(
+    server_url: str, *, size: int, port: int | None = None, settings: Mapping[str, str] = OPEN_DOOR
+) -> Iterator[str]:
     """The URL of a pooler before the server, with at most `size` server connections a database."""
     program = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if program is None:
@@ -37,11 +37,12 @@ def pooler(server_url: str, *, size: int) -> Iterator[str]:
     parts = conninfo_to_dict(server_url)
     keys = ("host", "port", "user", "password")
     target = " ".join(f"{key}={parts[key]}" for key in keys if parts.get(key))
-    with tempfile.TemporaryDirectory(prefix="fencepost-pooler-") as name, free_port() as port:
+    with tempfile.TemporaryDirectory(prefix="fencepost-pooler-") as name, free_port() as free:
         folder = Path(name)
         folder.chmod(0o755)
         file = folder / "pgbouncer.ini"
-        file.write_text(CONFIGURATION.format(target=target, port=port, size=size))
+        text = CONFIGURATION.format(target=target, port=port or free, size=size)
+        file.write_text(text + "".join(f"{name} = {value}\n" for name, value in settings.items()))
         process = subprocess.Popen(
             [program, "-q", str(file)],
             stdin=subprocess.DEVNULL,
@@ -50,8 +51,8 @@ def pooler(server_url: str, *, size: int) -> Iterator[str]:
             user=pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None,
         )
         try:
-            url = make_conninfo(server_url, host="127.0.0.1", port=port)
-            await_ready(url, process)
+            url = make_conninfo(server_url, host="127.0.0.1", port=port or free)
+            await_ready(port or free, process)
             yield url
         finally:
             process.terminate()
@@ -66,9 +67,10 @@ def free_port() -> Iterator[int]:
     yield port
 
 
-def await_ready(url: str, process: subprocess.Popen[bytes]) -> None:
+def await_ready(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Until it takes connections, whoever they may be of."""
     for _ in range(500):
-        with contextlib.suppress(psycopg.OperationalError), psycopg.connect(url):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return
         if process.poll() is not None:
             break

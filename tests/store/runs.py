@@ -1,7 +1,7 @@
 """Whole runs of the real worker on a real server, without a network: the sender is a fake that does as a test says."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,12 +13,14 @@ from fencepost.core.access import Database
 from fencepost.core.budget import Timing
 from fencepost.core.channel import Channel
 from fencepost.core.line import Line
+from fencepost.core.notification import Claimed
+from fencepost.core.reply import Reply
 from fencepost.core.tally import Count, Summary
 from fencepost.ports import Access, Sender, StoreFailed
 from fencepost.settings import Settings
 from fencepost.store.postgres import PostgresStore
 from fencepost.worker import Parts, Worker
-from tests.engine.fakes import FakeSender
+from tests.engine.fakes import ACCEPTED, FakeSender
 from tests.store.guarded import PASSWORD, Guarded
 
 SHORT = Timing(
@@ -161,3 +163,25 @@ def bench_on(guarded: Guarded) -> Iterator[Bench]:
 
 def delivered(summary: Summary) -> int:
     return summary.counts[Count.DELIVERED]
+
+
+def first_time(do: Callable[[], object]) -> Callable[[], None]:
+    """The same, but only when it is first called."""
+    done: list[object] = []
+
+    def once() -> None:
+        if not done:
+            done.append(None)
+            do()
+
+    return once
+
+
+def in_mid_send(do: Callable[[], object]) -> Callable[[Claimed], Coroutine[object, object, Reply]]:
+    """A sender's hook: something happens while the message is on its way; then it is accepted."""
+
+    async def send(claimed: Claimed) -> Reply:
+        do()
+        return ACCEPTED
+
+    return send
