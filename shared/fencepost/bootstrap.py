@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.parameters import SecretsProvider
 
     from fencepost.backfill.records import Records
+    from fencepost.backfill.work import Send
     from fencepost.core.tally import Summary
     from fencepost.deployment import Schema
     from fencepost.store.backfill import CommandStore
@@ -97,6 +98,7 @@ def make_worker(settings: Settings, *, lines: Lines, metrics: Metrics = no_metri
         senders=SenderRegistry(read_secret, Transport()),
         lines=lines,
         metrics=metrics,
+        count_paused=store.paused_channels,
         say_elsewhere=EvidenceQueue(url).send if url else None,
     )
     return Worker(settings, parts)
@@ -142,7 +144,7 @@ def backfill(records: Sequence[Mapping[str, Any]], *, remaining_seconds: float) 
         run_once=_run_once,
         clock=time.monotonic,
         installation=settings.installation,
-        send=EvidenceQueue(settings.queue_url).send if settings.queue_url else None,
+        send=sender_to(settings.queue_url) if settings.queue_url else None,
     )
     return Records(
         Backfill(means),
@@ -151,6 +153,11 @@ def backfill(records: Sequence[Mapping[str, Any]], *, remaining_seconds: float) 
         clock=time.monotonic,
         lines=_lines(settings),
     )
+
+
+def sender_to(queue_url: str) -> "Send":
+    """The way into a queue: bodies, and the seconds there are; how many it took."""
+    return EvidenceQueue(queue_url).send
 
 
 @functools.cache

@@ -30,6 +30,7 @@ class Numbers:
 
     counts: Counter[Count] = field(default_factory=Counter)
     oldest_due_seconds: float | None = None
+    paused_channels: int | None = None
     send_milliseconds: list[int] = field(default_factory=list)
 
     def add(self, fact: Fact) -> None:
@@ -41,7 +42,8 @@ class Numbers:
             self.send_milliseconds.append(fact.took_ms)
 
     def __bool__(self) -> bool:
-        return bool(self.counts or self.send_milliseconds or self.oldest_due_seconds is not None)
+        gauges = (self.oldest_due_seconds, self.paused_channels)
+        return bool(self.counts or self.send_milliseconds or gauges != (None, None))
 
 
 Metrics = Callable[[Numbers, str], None]  # where numbers go, and the run they belong to
@@ -74,12 +76,15 @@ class Telemetry:
     def say(self, line: Line) -> None:
         self._lines(Line(line.level, line.action, {**line.particulars, **self._tied}))
 
-    def ended(self, summary: Summary) -> None:
-        """The last line and numbers. A run that found nothing due says so: the oldest is then 0 seconds old."""
+    def ended(self, summary: Summary, *, paused_channels: int | None = None) -> None:
+        """The last line and numbers. A run that found nothing due says so: the oldest is then 0 seconds old.
+
+        `paused_channels` None: nobody knows."""
         level = Level.ERROR if summary.unsaid else Level.INFO
         self.say(Line(level, "run_ended", summary.as_json()))
         if summary.ended is Ending.IDLE:
             self._numbers.oldest_due_seconds = 0.0
+        self._numbers.paused_channels = paused_channels
         self.flush()
 
     def refused(self, failure: Failure, detail: str) -> None:
@@ -136,6 +141,8 @@ def embedded_metrics(write: Callable[[str], object], service: str = SERVICE) -> 
             provider.add_metric(metric_name(count), "Count", number)
         if numbers.oldest_due_seconds is not None:
             provider.add_metric("OldestDueAge", "Seconds", numbers.oldest_due_seconds)
+        if numbers.paused_channels is not None:
+            provider.add_metric("PausedChannels", "Count", numbers.paused_channels)
         for milliseconds in numbers.send_milliseconds:
             provider.add_metric("SendLatency", "Milliseconds", milliseconds)
         provider.add_metadata("run_id", run)

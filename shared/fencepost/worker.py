@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -24,17 +24,22 @@ from fencepost.telemetry import Lines, Metrics, Telemetry, no_metrics
 
 # Takes message bodies and the seconds left; answers how many were taken.
 SayElsewhere = Callable[[Sequence[str], float], int]
+# Takes names of channels (none: all); answers how many are paused while something due waits in them.
+CountPaused = Callable[[tuple[str, ...]], Awaitable[int]]
+COUNT_SECONDS_MAX = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What a worker is made of. `say_elsewhere` None: what finds no database goes to the log only."""
+    """What a worker is made of. `say_elsewhere` None: what finds no database goes to the log only.
+    `count_paused` None: nobody watches."""
 
     store: Store
     senders: Senders
     lines: Lines
     metrics: Metrics = no_metrics
     say_elsewhere: SayElsewhere | None = None
+    count_paused: CountPaused | None = None
 
 
 class Worker:
@@ -66,7 +71,7 @@ class Worker:
             counts=telemetry.tally.counts,
             unsaid=len(ended.unsaid),
         )
-        telemetry.ended(summary)
+        telemetry.ended(summary, paused_channels=self._count_paused(budget))
         return summary
 
     def close(self) -> None:
@@ -110,6 +115,17 @@ class Worker:
         self.spoilt = bool(ended.stragglers)
         return ended
 
+    def _count_paused(self, budget: Budget) -> int | None:
+        """The last question of a run, in what is left of its time. None: not asked, or not answered."""
+        left = min(COUNT_SECONDS_MAX, budget.finish_by - self._clock())
+        if self._parts.count_paused is None or self.spoilt or left <= 0.0:
+            return None
+        try:
+            question = self._parts.count_paused(self._settings.channels)
+            return self._runner.run(_within(left, question))
+        except (StoreFailed, TimeoutError):
+            return None
+
     def _start(self, remaining_seconds: float, correlation: str) -> RunStart:
         return RunStart(
             run=RunId(uuid.uuid4()),
@@ -141,3 +157,8 @@ class Worker:
             level = Level.INFO if taken == len(bodies) else Level.ERROR
             told = {"messages": len(bodies), "taken": taken}
             telemetry.say(Line(level, "evidence_queued", told))
+
+
+async def _within(seconds: float, question: Awaitable[int]) -> int:
+    async with asyncio.timeout(seconds):
+        return await question

@@ -109,6 +109,22 @@ def test_an_idle_tick_says_that_the_oldest_is_not_late() -> None:
     assert bench.lines[-1].action == "run_ended"
 
 
+@pytest.mark.parametrize("paused", [0, 2])
+def test_paused_channels_are_a_number_of_every_run_that_knows_it(paused: int) -> None:
+    bench = Bench()
+    bench.telemetry().ended(summary(Ending.DRAINED), paused_channels=paused)
+    written: list[str] = []
+    embedded_metrics(written.append, "production")(bench.flushed[0], "run-1")
+    record = json.loads(written[0])
+    assert (record["PausedChannels"], record["service"]) == ([float(paused)], "production")
+
+
+def test_paused_channels_that_nobody_counted_are_no_number() -> None:
+    bench = Bench()
+    bench.telemetry().ended(summary(Ending.DRAINED))
+    assert bench.flushed == []
+
+
 def test_what_was_left_unsaid_ends_the_run_as_an_error() -> None:
     bench = Bench()
     bench.telemetry().ended(summary(Ending.UNSAID, unsaid=3))

@@ -16,7 +16,8 @@ from fencepost.core.reply import Reply
 from fencepost.core.tally import Count, Ending
 from fencepost.ports import StoreFailed
 from fencepost.settings import Settings, SettingsError
-from fencepost.worker import Parts, Worker
+from fencepost.telemetry import Numbers
+from fencepost.worker import CountPaused, Parts, Worker
 from tests.engine.fakes import ACCEPTED, CHANNEL, FakeSender, FakeSenders, FakeStore, channel, row
 
 SHORT = Timing(send_timeout_seconds=0.1, settle_reserve_seconds=0.2, exchange_timeout_seconds=0.05)
@@ -33,6 +34,8 @@ class Bench:
     lines: list[Line] = field(default_factory=list)
     queue: list[str] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+    numbers: list[Numbers] = field(default_factory=list)
+    count_paused: CountPaused | None = None
 
     def take(self, bodies: Sequence[str], within_seconds: float) -> int:
         self.queue.extend(bodies)
@@ -49,6 +52,8 @@ class Bench:
             senders=self.senders,
             lines=self.lines.append,
             say_elsewhere=self.take,
+            metrics=lambda numbers, _: self.numbers.append(numbers),
+            count_paused=self.count_paused,
         )
         return Worker(settings, parts)
 
@@ -141,6 +146,34 @@ def test_a_run_that_broke_spoils_the_worker() -> None:
         worker.deliver(remaining_seconds=5.0, correlation="tick")
     assert worker.spoilt
     worker._runner.close()
+
+
+async def three(channels: tuple[str, ...]) -> int:
+    assert channels == ("way",)
+    return 3
+
+
+async def away(channels: tuple[str, ...]) -> int:
+    raise StoreFailed(Failure.UNKNOWN, "away")
+
+
+async def silent(channels: tuple[str, ...]) -> int:
+    await asyncio.Event().wait()
+    return 0
+
+
+@pytest.mark.parametrize(("answer", "known"), [(three, 3), (away, None), (silent, None)])
+def test_paused_channels_are_the_last_question_and_never_its_end(
+    answer: CountPaused, known: int | None
+) -> None:
+    """A run that finds nothing due says that nothing is late: what waits behind a pause is seen only here."""
+    bench = Bench(count_paused=answer)
+    bench.store.on_has_work = idle
+    with bench.worker() as worker:
+        summary = worker.deliver(remaining_seconds=1.5, correlation="tick")
+        assert summary.ended is Ending.IDLE
+        assert not worker.spoilt
+    assert bench.numbers[-1].paused_channels == known
 
 
 def test_what_finds_no_database_leaves_as_evidence_and_as_log_lines() -> None:

@@ -2,115 +2,160 @@
 
 import json
 import re
-from functools import cache
-from typing import Any
 
-import yaml
+import pytest
 
 from fencepost import settings
 from tests.project.sources import ROOT
+from tests.project.stack import functions, named, of_type, template, variables
+
+RUN = {settings.CHANNELS, *settings.DURATIONS.values()}
+DATABASE = {
+    settings.DATABASE_URL,
+    settings.CREDENTIALS_ID,
+    settings.DATABASE_IAM,
+    settings.DATABASE_CA_FILE,
+}
+EVERYWHERE = {settings.INSTALLATION, settings.RELEASE_HASH, *DATABASE}
+LEFT_AT_THEIR_DEFAULT = {settings.CREDENTIALS_MAX_AGE}
+VARIABLES = {
+    "MigrateFunction": EVERYWHERE,
+    "DeliverFunction": EVERYWHERE | RUN | {settings.QUEUE_URL},
+    "BackfillFunction": EVERYWHERE | RUN | {settings.QUEUE_URL},
+}
+WITH_ALIAS = {"DeliverFunction", "BackfillFunction"}
 
 
-class Loader(yaml.SafeLoader):
-    """YAML with CloudFormation's short forms, which are kept as what they are applied to."""
-
-
-def _short_form(loader: Loader, tag: str, node: yaml.Node) -> Any:
-    match node:
-        case yaml.ScalarNode():
-            return {tag: loader.construct_scalar(node)}
-        case yaml.SequenceNode():
-            return {tag: loader.construct_sequence(node, deep=True)}
-        case yaml.MappingNode():
-            return {tag: loader.construct_mapping(node, deep=True)}
-
-
-Loader.add_multi_constructor("!", _short_form)
-
-
-@cache
-def template() -> dict[str, Any]:
-    loaded: dict[str, Any] = yaml.load((ROOT / "template.yaml").read_text(), Loader)
-    return loaded
-
-
-def functions() -> dict[str, Any]:
-    resources = template()["Resources"].items()
-    return {
-        name: one["Properties"]
-        for name, one in resources
-        if one["Type"] == "AWS::Serverless::Function"
-    }
-
-
-def variables(function: dict[str, Any]) -> dict[str, Any]:
-    shared = template()["Globals"]["Function"]["Environment"]["Variables"]
-    return {**shared, **function.get("Environment", {}).get("Variables", {})}
-
-
-def test_every_function_has_its_file_and_a_log_group_that_forgets() -> None:
-    assert set(functions()) == {"DeliverFunction"}
+def test_every_function_has_its_file_a_role_and_a_log_group_that_forgets() -> None:
+    assert set(functions()) == set(VARIABLES)
     for function in functions().values():
         module, name = function["Handler"].split(".")
         text = (ROOT / function["CodeUri"] / f"{module}.py").read_text()
         assert f"def {name}(event" in text
         logs = template()["Resources"][function["LoggingConfig"]["LogGroup"]["Ref"]]
         assert "RetentionInDays" in logs["Properties"]
+        assert function["Role"]["GetAtt"].removesuffix(".Arn") in of_type("AWS::IAM::Role")
 
 
-def test_the_variables_of_the_template_are_those_of_the_settings() -> None:
-    known = {
-        settings.DATABASE_URL,
-        settings.INSTALLATION,
-        settings.CHANNELS,
-        settings.QUEUE_URL,
-        *settings.DURATIONS.values(),
+def test_a_function_is_one_file_that_shadows_nothing() -> None:
+    """Its folder comes first on the path: a second module in it could hide one of the layers."""
+    for function in functions().values():
+        files = {file.name for file in (ROOT / function["CodeUri"]).iterdir()}
+        assert files - {"__pycache__"} == {"handler.py"}
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+def test_the_variables_of_the_template_are_those_of_the_settings(name: str) -> None:
+    ours = {
+        one for one in variables(functions()[name]) if one.startswith(("FENCEPOST_", "DATABASE_"))
     }
-    given = set(variables(functions()["DeliverFunction"]))
-    ours = {name for name in given if name.startswith("FENCEPOST_") or name == "DATABASE_URL"}
-    assert ours == known
+    assert ours == VARIABLES[name]
 
 
-def test_the_defaults_of_the_template_are_possible_together() -> None:
-    parameters = template()["Parameters"]
-    given = {"DATABASE_URL": "postgresql://", "FENCEPOST_INSTALLATION": "test"}
-    for name, value in variables(functions()["DeliverFunction"]).items():
-        if name in settings.DURATIONS.values():
-            said = parameters[value["Ref"]]["Default"] if isinstance(value, dict) else value
-            given[name] = str(said)
-    assert set(settings.DURATIONS.values()) <= set(given)
-    timing = settings.read_settings(given).timing
-    assert timing.send_and_settle_seconds < parameters["RunSeconds"]["MinValue"]
+def test_every_variable_the_settings_know_is_deployed_somewhere() -> None:
+    known = {
+        text
+        for name, text in vars(settings).items()
+        if name.isupper()
+        and isinstance(text, str)
+        and re.fullmatch(r"(FENCEPOST|DATABASE)_\w+", text)
+    }
+    deployed = {one for function in functions().values() for one in variables(function)}
+    assert known - LEFT_AT_THEIR_DEFAULT == deployed & known
+    assert known >= LEFT_AT_THEIR_DEFAULT
 
 
 def test_only_the_next_tick_tries_again() -> None:
     deliver = functions()["DeliverFunction"]
-    assert deliver["EventInvokeConfig"]["MaximumRetryAttempts"] == 0
     tick = deliver["Events"]["Tick"]
-    assert tick["Type"] == "ScheduleV2"
-    assert tick["Properties"]["RetryPolicy"]["MaximumRetryAttempts"] == 0
+    assert (tick["Type"], tick["Properties"]["ScheduleExpression"]) == (
+        "ScheduleV2",
+        "rate(1 minute)",
+    )
+    period = 60
+    for retries in (tick["Properties"]["RetryPolicy"], deliver["EventInvokeConfig"]):
+        assert retries == {"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": period}
+    assert functions()["MigrateFunction"]["EventInvokeConfig"]["MaximumRetryAttempts"] == 0
+
+
+def test_commands_fail_one_by_one_and_go_on_in_their_own_queue() -> None:
+    commands = functions()["BackfillFunction"]["Events"]["Commands"]["Properties"]
+    assert commands["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert functions()["BackfillFunction"]["RecursiveLoop"] == "Allow", (
+        "else Lambda drops a command that goes on in its own queue, after sixteen messages"
+    )
 
 
 def test_every_layer_is_built_with_its_bytecode_for_the_runtime_it_serves() -> None:
     runtime = template()["Globals"]["Function"]["Runtime"]
-    layers = {
-        name: one
-        for name, one in template()["Resources"].items()
-        if one["Type"] == "AWS::Serverless::LayerVersion"
-    }
+    layers = of_type("AWS::Serverless::LayerVersion")
     assert [{"Ref": name} for name in layers] == template()["Globals"]["Function"]["Layers"]
     for name, layer in layers.items():
-        assert layer["Metadata"]["BuildMethod"] == "makefile"
-        assert layer["Properties"]["CompatibleRuntimes"] == [runtime]
-        recipe = (ROOT / layer["Properties"]["ContentUri"] / "Makefile").read_text()
+        assert template()["Resources"][name]["Metadata"]["BuildMethod"] == "makefile"
+        assert layer["CompatibleRuntimes"] == [runtime]
+        assert layer["RetentionPolicy"] == "Retain", "a rollback needs the layer before"
+        recipe = (ROOT / layer["ContentUri"] / "Makefile").read_text()
         assert f"build-{name}:" in recipe
         assert re.search(rf"^PYTHON := {runtime}$", recipe, re.MULTILINE)
         assert "compileall" in recipe
 
 
+def test_a_layer_that_changes_alone_reaches_the_alias() -> None:
+    """The hash makes a version of every release, and is what differs in it: without the second use Lambda finds
+    that nothing changed, and the stack rolls back."""
+    hash_of_release = {"Ref": "ReleaseHash"}
+    assert "Default" not in template()["Parameters"]["ReleaseHash"], "nobody deploys without one"
+    assert {name for name, one in functions().items() if "AutoPublishAlias" in one} == WITH_ALIAS
+    for name in WITH_ALIAS:
+        function = functions()[name]
+        assert function["AutoPublishAlias"] == "live"
+        assert function["AutoPublishCodeSha256"] == hash_of_release
+        assert variables(function)[settings.RELEASE_HASH] == hash_of_release
+
+
+def test_new_code_waits_for_its_schema_and_no_other_function_migrates() -> None:
+    schema = template()["Resources"]["Schema"]["Properties"]
+    assert schema["ServiceToken"] == {"GetAtt": "MigrateFunction.Arn"}
+    assert schema["ReleaseHash"] == {"Ref": "ReleaseHash"}, (
+        "else it would run in the first deploy only"
+    )
+    assert schema["ServiceTimeout"] > functions()["MigrateFunction"]["Timeout"]
+    for name in WITH_ALIAS:
+        assert template()["Resources"][name]["DependsOn"] == "Schema"
+        handler = (ROOT / functions()[name]["CodeUri"] / "handler.py").read_text()
+        assert "migrate" not in handler
+
+
 def test_secrets_are_not_shown_by_the_stack() -> None:
     parameters = template()["Parameters"]
-    assert all(parameters[name]["NoEcho"] for name in ("DatabaseUrl", "WebhookSecret"))
+    hidden = {name for name, one in parameters.items() if one.get("NoEcho")}
+    assert hidden == {"DatabaseUrl", "BackfillDatabaseUrl", "MigrateDatabaseUrl", "WebhookSecret"}
+    assert not named(template()["Outputs"]) & hidden
+
+
+def test_every_text_a_parameter_takes_is_constrained() -> None:
+    free = {
+        name
+        for name, one in template()["Parameters"].items()
+        if one["Type"] == "String" and not {"AllowedPattern", "AllowedValues"} & set(one)
+    }
+    assert free == {
+        "Channels",
+        "DatabaseUrl",
+        "BackfillDatabaseUrl",
+        "MigrateDatabaseUrl",
+        "WebhookSecret",
+    }
+    numbers = [one for one in template()["Parameters"].values() if one["Type"] == "Number"]
+    assert all({"MinValue", "MaxValue", "AllowedValues"} & set(one) for one in numbers)
+
+
+def test_every_parameter_stands_in_a_group_and_is_used() -> None:
+    groups = template()["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
+    shown = [name for group in groups for name in group["Parameters"]]
+    assert sorted(shown) == sorted(template()["Parameters"])
+    used = named([template()[part] for part in ("Globals", "Resources", "Conditions")])
+    assert set(template()["Parameters"]) <= used
 
 
 def test_the_tick_is_what_the_scheduler_sends() -> None:

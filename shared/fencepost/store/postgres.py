@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from psycopg.types.json import set_json_loads
 
 from fencepost.core.exchange import Exchange, Exchanged, Failure, RunStart, RunStarted
 from fencepost.ports import Access, StoreFailed
@@ -52,12 +51,18 @@ class PostgresStore:
         self._noted: list[str] = []  # why a connection was dialled anew, until a run has told it
         self._connection: psycopg.AsyncConnection | None = None
         self._has_work = (QUERIES / "has_work.sql").read_bytes()
+        self._paused = (QUERIES / "paused_channels.sql").read_bytes()
         self._start_run = (QUERIES / "start_run.sql").read_bytes()
         self._exchange = (QUERIES / "exchange.sql").read_bytes()
 
     async def has_work(self, channels: tuple[str, ...] = ()) -> bool:
         rows = await self._ask_twice(self._has_work, {"channels": words.name_list(channels)})
         return bool(rows[0][0])
+
+    async def paused_channels(self, channels: tuple[str, ...] = ()) -> int:
+        """How many channels are paused while something due waits in them. Reads only; said once."""
+        rows = await self._ask(self._paused, {"channels": words.name_list(channels)})
+        return int(rows[0][0])
 
     async def start_run(self, start: RunStart) -> RunStarted:
         rows = await self._ask_twice(self._start_run, words.start_arguments(start))

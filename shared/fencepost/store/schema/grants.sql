@@ -17,7 +17,7 @@ begin
     select 'fencepost_' || g.role, p.oid::regprocedure::text
       from (values
         ('producer', 'enqueue'), ('producer', 'enqueue_many'), ('producer', 'status'),
-        ('worker', 'start_run'), ('worker', 'exchange'), ('worker', 'has_work'), ('worker', 'evidence'), ('worker', 'bound_to'),
+        ('worker', 'start_run'), ('worker', 'exchange'), ('worker', 'has_work'), ('worker', 'evidence'), ('worker', 'bound_to'), ('worker', 'paused_channels'),
         ('operator', 'enqueue'), ('operator', 'enqueue_many'), ('operator', 'status'), ('operator', 'boundary_missing'),
         ('operator', 'cancel'), ('operator', 'redrive'), ('operator', 'resolve'), ('operator', 'evidence'), ('operator', 'quarantine'),
         ('operator', 'bound_to'), ('operator', 'bind'), ('operator', 'channel_apply'), ('operator', 'channel_pause'), ('operator', 'channel_resume'),

@@ -1,0 +1,1 @@
+select fencepost.paused_channels(%(channels)s::text[])
