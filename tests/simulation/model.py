@@ -61,6 +61,7 @@ class Body:
     expires_at: float | None
     on_uncertain: OnUncertain | None
     key: UUID
+    redriven_at: float = NEVER
 
 
 @dataclass(slots=True, kw_only=True)
@@ -557,7 +558,7 @@ class Database:
             attempts=row.attempts,
             interruptions=row.interruptions,
             doubt=row.doubt,
-            age_seconds=self.now - body.due_at,
+            age_seconds=self.now - max(body.due_at, body.redriven_at),
             first_attempt_age_seconds=None if first_at is None else self.now - first_at,
             first_digest=digest,
             evidence=known[0] if tells else None,
@@ -699,6 +700,8 @@ class Database:
                 ),
             )
         del self.closed[id]
+        if fresh:
+            body.redriven_at = self.now
         self.queue[id] = Open(
             id=id,
             channel=body.channel,

@@ -273,6 +273,16 @@ class OperatorContract:
         assert not bench.standing(id).doubt
         assert bench.conserved()
 
+    def test_a_redriven_row_is_as_old_as_its_redrive(self, bench: Bench) -> None:
+        """Or what was parked for days would be given up as too old at the first connection that fails."""
+        (id,) = bench.enqueue()
+        worker = Worker(bench)
+        worker.settle(dead(worker.claim_one().held))
+        bench.advance(3 * 86400)
+        assert bench.redrive(id) == "redriven"
+        bench.advance(5)
+        assert Worker(bench).claim_one().age_seconds == pytest.approx(5)
+
     def test_giving_up_an_open_row_in_doubt_does_not_send_it_again(self, bench: Bench) -> None:
         """As evidence the word would take the doubt away. Whoever wants it stopped cancels it."""
         (id,) = bench.enqueue()

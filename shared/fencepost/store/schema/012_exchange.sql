@@ -149,7 +149,10 @@ begin
   -- The claimed rows. What is known of an earlier attempt is looked up from the second fence on.
   if cardinality(v_claim) > 0 then
     return query
-      select null::text, null::int[], null::jsonb, c.id, c.fence, n.channel, c.attempts, c.interruptions, c.doubt, v_now - date_part('epoch', n.due_at),
+      select null::text, null::int[], null::jsonb, c.id, c.fence, n.channel, c.attempts, c.interruptions, c.doubt,
+             -- how old it is since it was due, or since an operator last gave it another life
+             v_now - greatest(date_part('epoch', n.due_at), case when c.fence > 1 then (
+                       select max(date_part('epoch', o.at)) from fencepost.operation o where o.notification_id = c.id and o.what like 'redrive%') end),
              case when c.fence > 1 then v_now - (select min(date_part('epoch', a.claimed_at)) from fencepost.attempt a
                                                   where a.notification_id = c.id and a.outcome not in ('not_sent', 'held')) end,
              case when c.fence > 1 then (select a.digest from fencepost.attempt a
