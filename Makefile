@@ -15,7 +15,7 @@ ARCHITECTURE ?= arm64
 PARAMETERS = file://stages/$(STAGE).yaml Architecture=$(ARCHITECTURE) ReleaseHash=$$($(PYTHON) -m rig.release_hash)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo drill test test-fast check format sim sam-check deploy bench bench-peers lock clean
+.PHONY: help setup demo drill test test-fast check format sim sam-check sam-local deploy bench bench-peers lock clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -68,6 +68,9 @@ sam-check: setup $(SAM) $(RUNTIME) ## validate, build for this machine, and invo
 	SAM_CLI_TELEMETRY=0 $(SAM) validate --lint
 	SAM_CLI_TELEMETRY=0 ARCHITECTURE=$(MACHINE) $(SAM) build --parameter-overrides Architecture=$(MACHINE)
 	FENCEPOST_BUILT=.aws-sam/build FENCEPOST_RUNTIME_PYTHON=$(RUNTIME) $(BIN)/python -m pytest tests/built
+
+sam-local: setup $(SAM) ## every events/*.json in containers, judged (Docker, or root on Debian); one: ONLY=tick; with logs: LOGS=1
+	$(BIN)/python -m rig.sam $(if $(ONLY),--only $(ONLY)) $(if $(LOGS),--logs)
 
 deploy: $(SAM) ## build and deploy with stages/STAGE.yaml: make deploy STAGE=dev
 	@test -f "stages/$(STAGE).yaml" || { echo "make deploy STAGE=dev (or another of stages/*.yaml)"; exit 2; }

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from demo.play import play
 from demo.screen import screen, show_table
-from demo.stage import fencepost, set_stage
+from demo.stage import set_stage
 from demo.verdict import broken, table
+from rig.command import fencepost
 from rig.runtimes import unavailable
 
 

@@ -2,8 +2,6 @@
 
 import contextlib
 import os
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +10,7 @@ from typing import Any
 
 from demo.database import Book, own_database
 from demo.screen import Screen
+from rig.command import fencepost
 from rig.generate import write_file
 from rig.ground import ROOT
 from rig.postgres import local_postgres
@@ -26,7 +25,6 @@ TIMING = {
     "FENCEPOST_SETTLE_RESERVE_SECONDS": "0.5",
     "FENCEPOST_LEASE_SECONDS": "3",
 }
-FENCEPOST = [sys.executable, "-m", "fencepost_cli"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,17 +79,6 @@ def set_stage(
         screen.say(f"fencepost enqueue: {stage.enqueue(count):,} notifications from a JSONL file")
         screen.say(f"{runtimes} real Lambda runtimes, function timeout {TIMEOUT_SECONDS} s")
         yield stage
-
-
-def fencepost(environment: Mapping[str, str], *arguments: str) -> str:
-    """Run the `fencepost` command; what it printed. Raises RuntimeError with its one line of trouble."""
-    done = subprocess.run(
-        [*FENCEPOST, *arguments], env=dict(environment), capture_output=True, text=True
-    )
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip()
-        raise RuntimeError(f"fencepost {' '.join(arguments)}: {said} (exit {done.returncode})")
-    return done.stdout.strip()
 
 
 @contextlib.contextmanager

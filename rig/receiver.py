@@ -20,15 +20,18 @@ SECRET = "whsec_" + "ZmVuY2Vwb3N0LWRlbW8tc2VjcmV0LTAxMjM0NTY3"  # of nothing but
 
 
 class LocalProvider:
-    """A provider on a free loopback port. `url` is its root; an address is url/DOOR/BEHAVIOUR/TIMES/SUBJECT."""
+    """A provider on a free port (of loopback). `url` is its root; an address is url/DOOR/BEHAVIOUR/TIMES/SUBJECT."""
 
-    def __init__(self, folder: Path, *, seed: int = 0, tls: bool = False) -> None:
-        self._folder, self._seed, self._tls = folder, seed, tls
+    def __init__(
+        self, folder: Path, *, seed: int = 0, tls: bool = False, address: str = "127.0.0.1"
+    ) -> None:
+        self._folder, self._seed, self._tls, self._address = folder, seed, tls, address
         self._started: subprocess.Popen[str] | None = None
         self.url = ""
 
     def start(self) -> str:
         command = [sys.executable, "-m", "rig.provider", "--folder", str(self._folder)]
+        command += ["--address", self._address]
         command += ["--secret", SECRET, "--seed", str(self._seed), *(["--tls"] * self._tls)]
         self._started = subprocess.Popen(
             leashed(command, signal.SIGTERM, parent=str(os.getpid())),
@@ -82,8 +85,10 @@ class LocalProvider:
 
 
 @contextlib.contextmanager
-def local_provider(folder: Path, *, seed: int = 0, tls: bool = False) -> Iterator[LocalProvider]:
-    provider = LocalProvider(folder, seed=seed, tls=tls)
+def local_provider(
+    folder: Path, *, seed: int = 0, tls: bool = False, address: str = "127.0.0.1"
+) -> Iterator[LocalProvider]:
+    provider = LocalProvider(folder, seed=seed, tls=tls, address=address)
     try:
         provider.start()
         yield provider

@@ -1,4 +1,4 @@
-"""`python -m rig.provider --folder DIR`: serve on loopback until SIGTERM; the first line on stdout says where."""
+"""`python -m rig.provider --folder DIR`: serve (on loopback) until SIGTERM; the first line on stdout says where."""
 
 import argparse
 import asyncio
@@ -20,6 +20,7 @@ def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="rig.provider", description=__doc__)
     parser.add_argument("--folder", type=Path, required=True, help="for ledger.jsonl (and ca.pem)")
     parser.add_argument("--secret", action="append", required=True, help="whsec_…; twice: rotation")
+    parser.add_argument("--address", default="127.0.0.1", help="of this machine, to listen on")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tls", action="store_true", help="https, under a CA written to ca.pem")
@@ -32,11 +33,11 @@ async def serve(arguments: argparse.Namespace) -> None:
     tls = certified(arguments.folder / "ca.pem") if arguments.tls else None
     loop = asyncio.get_running_loop()
     server = await loop.create_server(
-        receiver.connection, "127.0.0.1", arguments.port, ssl=tls, backlog=1024
+        receiver.connection, arguments.address, arguments.port, ssl=tls, backlog=1024
     )
     port = server.sockets[0].getsockname()[1]
     scheme = "https" if tls else "http"
-    print(json.dumps({"url": f"{scheme}://127.0.0.1:{port}"}), flush=True)
+    print(json.dumps({"url": f"{scheme}://{arguments.address}:{port}"}), flush=True)
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
