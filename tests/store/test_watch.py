@@ -2,6 +2,7 @@
 
 import pytest
 
+from fencepost.store.postgres import PostgresStore
 from tests.store.postgres_bench import PostgresBench
 
 pytestmark = pytest.mark.postgres
@@ -9,6 +10,7 @@ PAUSE = "select fencepost.channel_pause(%s, 'test', %s)"
 
 
 def paused(bench: PostgresBench, *channels: str) -> int:
+    assert isinstance(bench.store, PostgresStore)
     return bench.wait(bench.store.paused_channels(channels))
 
 
