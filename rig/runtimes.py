@@ -49,10 +49,11 @@ class Runtime:
         handler: str = HANDLER,
         task_root: Path = TASK_ROOT,
         layers: tuple[Path, ...] = LAYERS,
+        python: str = sys.executable,
     ) -> None:
         self.name = name
         self.timeout_seconds = timeout_seconds
-        self._interpreter = [sys.executable, "-m", "awslambdaric", handler]
+        self._interpreter = [python, "-m", "awslambdaric", handler]
         self._task_root = task_root
         kept = {key: value for key, value in os.environ.items() if key in KEPT}
         self._environment = kept | self._lambda_environment(layers) | dict(environment)
