@@ -63,7 +63,7 @@ def run(
     if once and every is not None:
         raise typer.BadParameter("say --once or --every, not both")
     period, limit = seconds(every, "--every"), seconds(for_, "--for")
-    settings = _settings(database_url, installation, channel)
+    settings = settings_of(database_url, installation, channel)
     needed = settings.timing.send_and_settle_seconds
     if limit is not None and limit <= needed:
         raise typer.BadParameter(
@@ -85,8 +85,8 @@ def run(
         make = partial(make_worker, settings, lines=told)
         rounds = Rounds(make, stopping, needed=needed, json=json)
         rounds.go(period, limit)
-    if period is None and rounds.skipped:
-        raise typer.Exit(ExitCode.REFUSED)  # its rows wait for somebody to put the channel right
+    if period is None and rounds.stuck:
+        raise typer.Exit(ExitCode.REFUSED)  # what is due waits for somebody to put things right
 
 
 class Rounds:
@@ -100,7 +100,9 @@ class Rounds:
         self._stopping = stopping
         self._needed = needed
         self._json = json
-        self.skipped = False  # a channel could not be sent on; a line on stderr says which and why
+        self.stuck = (
+            False  # a channel could not be sent on, or the database refused: stderr says why
+        )
 
     def go(self, period: float | None, limit: float | None) -> None:
         """A run that left something due is followed by the next at once; else after the period, if there is one."""
@@ -128,7 +130,7 @@ class Rounds:
     def _one(self, remaining: float, *, insist: bool) -> bool:
         """Whether it left something that was due. With `insist` a database that is away is waited for."""
         from fencepost.core.exchange import Failure
-        from fencepost.core.tally import Count
+        from fencepost.core.tally import Count, Ending
         from fencepost.ports import StoreFailed
         from fencepost.settings import SettingsError
 
@@ -143,9 +145,10 @@ class Rounds:
             raise CommandFailed(failed.detail, code) from None
         except SettingsError as wrong:
             raise CommandFailed(str(wrong), ExitCode.USAGE) from None
-        self.skipped |= bool(summary.counts[Count.SKIPPED_CHANNELS])
+        refused = summary.ended is Ending.REFUSED
+        self.stuck |= refused or bool(summary.counts[Count.SKIPPED_CHANNELS])
         self._say(summary)
-        return not summary.drained
+        return not (summary.drained or refused)
 
     def _ready(self) -> "Worker":
         """The worker of the run before, unless a send of it would not stop."""
@@ -173,7 +176,7 @@ def _here() -> str:
     return f"fencepost run on {socket.gethostname()}, pid {os.getpid()}"
 
 
-def _settings(
+def settings_of(
     database_url: str | None, installation: str | None, channels: list[str] | None
 ) -> "Settings":
     from fencepost.core.budget import ImpossibleTiming

@@ -15,7 +15,7 @@ from fencepost.core.exchange import Failure, RunStart, RunStarted
 from fencepost.core.fact import DatabaseRedialled, DatabaseUnsafe
 from fencepost.core.notification import ChannelId
 from fencepost.core.run import Run
-from fencepost.core.step import Started, Unsaid
+from fencepost.core.step import Finish, Started, Unsaid
 from fencepost.core.tally import Ending
 from fencepost.drive import Drive, Surroundings
 from fencepost.ports import Sender, SenderUnavailable, StoreFailed
@@ -46,7 +46,7 @@ async def run_once(around: Surroundings, *, start: RunStart, budget: Budget) -> 
     started, senders = await opening.start(start)
     drive = Drive(_machine(around, start, budget), around, senders, budget)
     finish = await drive.to_the_end(started)
-    how = ending(finish.unsaid, budget, around.clock())
+    how = ending(finish, budget, around.clock())
     return Ended(how=how, unsaid=finish.unsaid, stragglers=drive.stragglers)
 
 
@@ -60,10 +60,12 @@ def _machine(around: Surroundings, start: RunStart, budget: Budget) -> Run:
     )
 
 
-def ending(unsaid: tuple[Unsaid, ...], budget: Budget, now: float) -> Ending:
-    """A run that ends while it could still have claimed ended because nothing more was due."""
-    if unsaid:
+def ending(finish: Finish, budget: Budget, now: float) -> Ending:
+    """A run that ends while it could and was allowed to claim ended because nothing more was due."""
+    if finish.unsaid:
         return Ending.UNSAID
+    if finish.refused:
+        return Ending.REFUSED
     return Ending.DRAINED if budget.may_claim(now) else Ending.DEADLINE
 
 

@@ -99,6 +99,19 @@ def test_a_channel_that_cannot_be_sent_on_is_named_and_no_success(
 
 
 @pytest.mark.usefixtures("ready")
+def test_a_database_that_refuses_the_claim_is_not_called_drained(
+    fencepost: Fencepost, provider: LocalProvider, connection: psycopg.Connection
+) -> None:
+    enqueued(fencepost, provider, "ok", 1)
+    connection.execute("alter table fencepost.evidence rename to elsewhere")
+    connection.commit()
+    said = fencepost("run", "--json", more=MORE)
+    assert said.code == 1
+    assert (said.json["ended"], said.json["drained"]) == ("refused", False)
+    assert said.err.startswith("fencepost: WARNING exchange_trouble failure=refused")
+
+
+@pytest.mark.usefixtures("ready")
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT], ids=str)
 def test_a_signal_ends_it_cleanly_with_nothing_leased(
     database_url: str,

@@ -244,13 +244,13 @@ def test_while_the_database_is_away_sends_go_on_and_nothing_is_claimed(failure: 
     assert (said.seq, said.claim, len(said.settle)) == (seq, (), 2)
     table.answer()
     if failure is Failure.REFUSED:
-        assert table.finished == Finish(())  # it never will be: those were the last words
+        assert table.finished == Finish((), refused=True)  # it never will be: those were the last words
     else:
         assert table.until_said().claim  # it is back
 
 
 def test_a_refused_run_with_nothing_to_say_ends() -> None:
-    assert Table().fail(Failure.REFUSED).finished == Finish(())
+    assert Table().fail(Failure.REFUSED).finished == Finish((), refused=True)
 
 
 def test_an_unheard_claim_is_released_by_the_last_words_under_its_seq() -> None:

@@ -19,7 +19,7 @@ from fencepost.core.exchange import (
 )
 from fencepost.core.fact import ChannelSkipped
 from fencepost.core.notification import AttemptOutcome, ChannelId, Claimed, Held
-from fencepost.core.step import Unsaid
+from fencepost.core.step import Finish, Unsaid
 from fencepost.core.tally import Ending
 from fencepost.engine import Ended, ending, run_once
 from fencepost.ports import Prepared, StoreFailed
@@ -164,9 +164,10 @@ def test_one_bad_row_stops_none_of_its_batch() -> None:
 def test_how_a_run_ended_is_told_by_what_it_could_still_have_done() -> None:
     budget = Budget(timing=Timing(), hard_end=100.0)
     unsaid = Unsaid(Held(row().id, row().fence), AttemptOutcome.DELIVERED, Facts())
-    assert ending((), budget, now=87.9) is Ending.DRAINED
-    assert ending((), budget, now=88.0) is Ending.DEADLINE
-    assert ending((unsaid,), budget, now=10.0) is Ending.UNSAID
+    assert ending(Finish(), budget, now=87.9) is Ending.DRAINED
+    assert ending(Finish(), budget, now=88.0) is Ending.DEADLINE
+    assert ending(Finish((unsaid,), refused=True), budget, now=10.0) is Ending.UNSAID
+    assert ending(Finish(refused=True), budget, now=10.0) is Ending.REFUSED
 
 
 def failing_once(error: StoreFailed) -> Callable[[], Awaitable[bool]]:

@@ -61,6 +61,7 @@ class Run:
         self._started = False
         self._finished = False
         self._ended = False  # the last exchange was answered
+        self._refused = False  # an exchange was refused for good: no claim after it
         self._deliveries = Deliveries(
             budget=self._budget,
             gates=self._gates,
@@ -157,6 +158,7 @@ class Run:
 
     def _miss(self, failure: Failure, detail: str, now: float) -> None:
         exchange = self._talk.unanswered(failure, now, self._roll())
+        self._refused |= failure is Failure.REFUSED
         self._report(
             ExchangeTrouble(failure=failure, detail=detail, consecutive=self._talk.failures)
         )
@@ -208,7 +210,7 @@ class Run:
         out_of_time = now >= self._budget.finish_by and not self._may_land(event)
         if self._ended or out_of_time or self._is_hopeless(now):
             self._finished = True
-            self._out.append(Finish(self._words.unsaid()))
+            self._out.append(Finish(self._words.unsaid(), refused=self._refused))
 
     def _may_land(self, event: Event) -> bool:
         """Out of time, what still comes back is taken along: until a tick finds nothing to stop."""

@@ -106,9 +106,13 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The run has ended; nothing is in flight. `unsaid` words could not be told to the database."""
+    """The run has ended; nothing is in flight. `unsaid` words could not be told to the database.
+
+    `refused`: the database refused something for good, so more may be due than the run could see.
+    """
 
     unsaid: tuple["Unsaid", ...] = ()
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ class Ending(StrEnum):
     IDLE = "idle"  # nothing was due: nothing was written
     DRAINED = "drained"  # it ended before its time was up: nothing more was due
     DEADLINE = "deadline"  # its time was up
+    REFUSED = "refused"  # the database refused an exchange for good: more may be due
     UNSAID = "unsaid"  # the database stayed away: what it knew left as evidence messages
 
 
