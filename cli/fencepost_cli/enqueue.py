@@ -57,8 +57,8 @@ def _take(
     atomic: bool,
     json: bool,
 ) -> tuple["Intake", list[dict[str, object]]]:
+    from fencepost.backfill.lines import read_lines
     from fencepost_cli.intake import SHOWN_MAX, Intake, take
-    from fencepost_cli.jsonl import read_lines
     from fencepost_cli.progress import progress
 
     intake = Intake()

@@ -1,16 +1,14 @@
 """Lines into the database in batches, with a count of what became of them."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fencepost_cli.jsonl import Bad, Good
+from fencepost.backfill.lines import Bad, Batch, Good, Rest, batches
 
 if TYPE_CHECKING:
     from fencepost.store.operator import Operator
 
-BATCH_LINES_MAX = 1000
-BATCH_BYTES_MAX = 4 * 1024 * 1024  # memory, and the longest that one statement keeps others waiting
 SHOWN_MAX = 100  # bad lines repeated in the JSON answer; all of them go to stderr
 
 
@@ -35,20 +33,12 @@ class Intake:
         return notes
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    good: list[Good]
-    bad: list[Bad]
-    last_line: int
-    size: int
-
-
 Tell = Callable[[int, str], None]  # line number, what is wrong with it
 
 
 def take(
     database: "Operator",
-    lines: Iterable[Good | Bad],
+    lines: Iterable[Good | Bad | Rest],
     tell: Tell,
     done: Callable[[Batch], None],
     intake: Intake,
@@ -61,24 +51,8 @@ def take(
         intake.refused += len(faults)
         for number, fault in sorted([*faults, *intake.take_notes()]):
             tell(number, fault)
-        intake.through = batch.last_line
+        intake.through = batch.end.line
         done(batch)
-
-
-def batches(lines: Iterable[Good | Bad]) -> Iterator[Batch]:
-    """In the order of the file, as many as fit."""
-    good: list[Good] = []
-    bad: list[Bad] = []
-    size = 0
-    number = 0
-    for line in lines:
-        (good if isinstance(line, Good) else bad).append(line)  # type: ignore[arg-type]
-        size, number = size + line.size, line.number
-        if len(good) + len(bad) >= BATCH_LINES_MAX or size >= BATCH_BYTES_MAX:
-            yield Batch(good, bad, number, size)
-            good, bad, size = [], [], 0
-    if good or bad:
-        yield Batch(good, bad, number, size)
 
 
 def _enqueue(database: "Operator", good: Sequence[Good], intake: Intake) -> list[tuple[int, str]]:

@@ -10,6 +10,7 @@ import typer
 
 from fencepost.core.operation import OperatorError
 from fencepost_cli import (
+    backfill,
     bind,
     cancel,
     channel,
@@ -60,6 +61,7 @@ app.command("migrate")(migrate.migrate)
 app.command("bind")(bind.bind)
 app.add_typer(channel.app, name="channel")
 app.command("enqueue")(enqueue.enqueue)
+app.add_typer(backfill.app, name="backfill")
 app.command("run")(run.run)
 app.command("status", short_help="What waits, is leased, in doubt or parked, by channel.")(
     status.status

@@ -1,13 +1,16 @@
 """`fencepost migrate`: the schema, up to date."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fencepost_cli.database import operator
-from fencepost_cli.exit_code import ExitCode
+from fencepost_cli.exit_code import CommandFailed, ExitCode
 from fencepost_cli.option import DatabaseUrl, Json
 from fencepost_cli.output import print_json, print_line
+
+if TYPE_CHECKING:
+    from fencepost.store.migration import Migration
 
 Check = Annotated[
     bool,
@@ -33,16 +36,27 @@ def _apply(database_url: str | None, json: bool, *, dry_run: bool) -> None:
     with operator(database_url) as database:
         names = database.migrations.apply(dry_run=dry_run)
         missing = [] if dry_run else database.migrations.boundary_missing()
+        changed = [] if dry_run else _changed(database.migrations.check())
     if json:
-        print_json({"dry_run": dry_run, "applied": names, "boundary_missing": missing})
-        return
-    verb = "would apply" if dry_run else "applied"
-    for name in names:
-        print_line(f"{verb} {name}")
-    if not names:
-        print_line("up to date")
-    for sentence in missing:
-        print_line(f"boundary: {sentence}")
+        told = {"dry_run": dry_run, "applied": names, "boundary_missing": missing}
+        print_json({**told, "changed": changed})
+    else:
+        verb = "would apply" if dry_run else "applied"
+        for name in names:
+            print_line(f"{verb} {name}")
+        if not (names or changed):
+            print_line("up to date")
+        for sentence in missing:
+            print_line(f"boundary: {sentence}")
+    if changed:
+        raise CommandFailed(
+            f"applied here with another content than this code has, and left as it is: {', '.join(changed)}",
+            ExitCode.CHECK,
+        )
+
+
+def _changed(files: "list[Migration]") -> list[str]:
+    return [file.name for file in files if file.state.value == "changed"]
 
 
 def _check(database_url: str | None, json: bool) -> None:

@@ -1,6 +1,5 @@
 """What cancel, redrive and resolve share: find them, ask, move them page by page, say what became of them."""
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +8,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from fencepost.core.operation import Moved, OperatorError, Selector
-from fencepost_cli.exit_code import CommandFailed, ExitCode
+from fencepost_cli import selecting
+from fencepost_cli.exit_code import ExitCode
 from fencepost_cli.output import print_json, print_line, print_trouble
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _by_selector(database: "Operator", selector: Selector, move: Move, mover: Mo
         count = sum(len(page) for page in database.pages(selector))
         if move.dry_run:
             return _say_dry(count, move)
-        _confirm(count, move)
+        selecting.confirm(move.verb, count)
     counts = _all_pages(database.pages(selector), move, mover)
     if move.json:
         print_json({"dry_run": False, "counts": counts})
@@ -96,15 +96,6 @@ def _say_dry(count: int, move: Move) -> None:
         print_json({"dry_run": True, "would": move.verb, "count": count})
     else:
         print_line(f"would {move.verb} {count}")
-
-
-def _confirm(count: int, move: Move) -> None:
-    if not sys.stdin.isatty():
-        raise CommandFailed(
-            f"{move.verb} by selector means {count} notifications: say --yes (or --dry-run)",
-            ExitCode.USAGE,
-        )
-    typer.confirm(f"{move.verb} {count} notifications?", abort=True, err=True)
 
 
 def _exit(counts: Counter[str], move: Move) -> None:

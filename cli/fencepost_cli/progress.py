@@ -6,8 +6,10 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def progress(name: str, total_bytes: int | None, *, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """Call what it gives with the bytes just done."""
+def progress(
+    name: str, total: int | None, *, quiet: bool, counted: bool = False
+) -> Iterator[Callable[[int], None]]:
+    """Call what it gives with the bytes just done, or with how many where things are `counted`."""
     if quiet or not sys.stderr.isatty():
         yield lambda size: None
         return
@@ -15,6 +17,7 @@ def progress(name: str, total_bytes: int | None, *, quiet: bool) -> Iterator[Cal
     from rich.progress import (
         BarColumn,
         DownloadColumn,
+        MofNCompleteColumn,
         Progress,
         TextColumn,
         TimeRemainingColumn,
@@ -23,9 +26,9 @@ def progress(name: str, total_bytes: int | None, *, quiet: bool) -> Iterator[Cal
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        DownloadColumn(),
+        MofNCompleteColumn() if counted else DownloadColumn(),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        shown = bar.add_task(name, total=total_bytes)
+        shown = bar.add_task(name, total=total)
         yield lambda size: bar.advance(shown, size)

@@ -48,7 +48,7 @@ def resolve(
     json: Json = False,
 ) -> None:
     """Say what became of notifications in doubt. Selectors mean those closed as uncertain."""
-    resolution = _one_of(delivered, not_delivered, dead, resend)
+    resolution = one_of(delivered, not_delivered, dead, resend)
     selector = selecting.selector(
         kinds=(Kind.UNCERTAIN,),
         channel=channel,
@@ -63,7 +63,8 @@ def resolve(
         moved(database, meant, move, lambda page: database.resolve(page, resolution, why=why))
 
 
-def _one_of(delivered: bool, not_delivered: bool, dead: bool, resend: bool) -> Resolution:
+def one_of(delivered: bool, not_delivered: bool, dead: bool, resend: bool) -> Resolution:
+    """The one that was said. Raises a usage error for none and for several."""
     said = dict(zip(Resolution, (delivered, not_delivered, dead, resend), strict=True))
     chosen = [resolution for resolution, is_said in said.items() if is_said]
     if len(chosen) != 1:

@@ -1,5 +1,6 @@
 """Which notifications a command means: ids, or a selector."""
 
+import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -8,6 +9,7 @@ import typer
 from fencepost.core.duration import seconds_in
 from fencepost.core.notification import Kind
 from fencepost.core.operation import Selector
+from fencepost_cli.exit_code import CommandFailed, ExitCode
 
 ID_MAX = 2**63 - 1
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, max=ID_MAX)]
@@ -76,3 +78,13 @@ def selector(
         until_seconds=seconds(until, "--until"),
         limit=limit,
     )
+
+
+def confirm(verb: str, count: int) -> None:
+    """Ask somebody; where nobody can be asked it is a usage error."""
+    if not sys.stdin.isatty():
+        raise CommandFailed(
+            f"{verb} by selector means {count} notifications: say --yes (or --dry-run)",
+            ExitCode.USAGE,
+        )
+    typer.confirm(f"{verb} {count} notifications?", abort=True, err=True)

@@ -5,7 +5,7 @@ Reading can begin in mid-file, where an earlier reader stopped (`Place`), also w
 
 import codecs
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -42,8 +42,9 @@ class Good:
     """A line as the words of a new notification. `size` in bytes of the line."""
 
     number: int
-    words: Mapping[str, Any]
+    words: Mapping[str, Any] = field(repr=False)
     size: int
+    text: bytes = field(default=b"", repr=False)  # as it stood there
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ def read_row(number: int, text: bytes, channel: str | None) -> Good | Bad:
     """One row as JSON text."""
     try:
         line = msgspec.json.decode(text, type=Line)
-        return Good(number, _words(line, channel), len(text))
+        return Good(number, _words(line, channel), len(text), text)
     except msgspec.ValidationError as error:
         return Bad(number, _one_line(str(error)), len(text))
     except msgspec.DecodeError as error:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 BATCH_MAX = 10  # entries SQS takes in one call
+BATCH_BYTES_MAX = 240_000  # all of them together, where it is strictest
 CALL_SECONDS_MAX = 2.0
 CALL_SECONDS_MIN = 0.2
 
@@ -13,21 +14,29 @@ class EvidenceQueue:
 
     def __init__(self, url: str) -> None:
         self._url = url
+        self._clients: dict[float, Any] = {}  # by patience
 
     def send(self, bodies: Sequence[str], within_seconds: float) -> int:
         """Send them all; the number the queue took. Never raises for the network or for a refusal."""
-        import boto3  # here: it costs more to import than a whole idle run takes
-        from botocore.exceptions import BotoCoreError, ClientError
+        from botocore.exceptions import BotoCoreError, ClientError  # here: dear to import
 
-        pages = [bodies[start : start + BATCH_MAX] for start in range(0, len(bodies), BATCH_MAX)]
+        pages = _pages(bodies)
         taken = 0
         try:
-            client = boto3.client("sqs", config=_patience(within_seconds / max(len(pages), 1)))
+            client = self._client(within_seconds / max(len(pages), 1))
             for page in pages:
                 taken += self._taken(client, page)
         except (BotoCoreError, ClientError):
             return taken
         return taken
+
+    def _client(self, call_seconds: float) -> Any:
+        import boto3
+
+        seconds = min(CALL_SECONDS_MAX, max(CALL_SECONDS_MIN, call_seconds / 4))
+        if seconds not in self._clients:
+            self._clients = {seconds: boto3.client("sqs", config=_patience(seconds))}
+        return self._clients[seconds]
 
     def _taken(self, client: Any, bodies: Sequence[str]) -> int:
         """A batch may be taken in part: what was refused is said once more, alone."""
@@ -41,8 +50,20 @@ class EvidenceQueue:
         return [bodies[int(failed["Id"])] for failed in answer.get("Failed", ())]
 
 
-def _patience(call_seconds: float) -> Any:
+def _pages(bodies: Sequence[str]) -> list[list[str]]:
+    """As many a call as SQS takes."""
+    pages: list[list[str]] = []
+    size = 0
+    for body in bodies:
+        size += len(body.encode())
+        if not pages or len(pages[-1]) == BATCH_MAX or size > BATCH_BYTES_MAX:
+            pages.append([])
+            size = len(body.encode())
+        pages[-1].append(body)
+    return pages
+
+
+def _patience(seconds: float) -> Any:
     from botocore.config import Config
 
-    seconds = min(CALL_SECONDS_MAX, max(CALL_SECONDS_MIN, call_seconds / 4))
     return Config(connect_timeout=seconds, read_timeout=seconds, retries={"total_max_attempts": 1})

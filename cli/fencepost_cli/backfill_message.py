@@ -1,0 +1,165 @@
+"""The messages of `fencepost backfill`: made of options and files, sent to a queue or done against a database.
+
+Both ways are the same commands with the same ids: what was sent and is done directly too is still done once.
+"""
+
+import json
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from fencepost.core.operation import Selector
+from fencepost_cli.database import required
+from fencepost_cli.exit_code import CommandFailed, ExitCode
+
+if TYPE_CHECKING:
+    from fencepost.backfill.lines import Batch
+    from fencepost.core.backfill import Ended, Paged
+    from fencepost.core.tally import Summary
+    from fencepost.store.backfill import CommandStore
+
+MESSAGE_BYTES = 200_000  # of rows; SQS took 262,144 bytes a message for many years
+IDS_MAX = 5000  # of one message
+SEND_SECONDS = 10.0
+Words = Mapping[str, Any]
+
+
+def part(id: uuid.UUID, number: int) -> str:
+    """The id of one message of several: the same again for the same command and part."""
+    return str(uuid.uuid5(id, str(number)))
+
+
+def moving(
+    command: str, id: uuid.UUID, meant: Sequence[int] | Selector, **words: Any
+) -> Iterator[Words]:
+    """One message by selector; by ids as many as they need."""
+    said = {name: value for name, value in words.items() if value not in (None, False)}
+    if isinstance(meant, Selector):
+        yield {"command": command, "id": str(id), "select": _select(meant), **said}
+        return
+    for start in range(0, len(meant), IDS_MAX):
+        ids = list(meant[start : start + IDS_MAX])
+        yield {"command": command, "id": part(id, start), "ids": ids, **said}
+
+
+def enqueueing(id: uuid.UUID, batch: "Batch", channel: str | None) -> Iterator[Words]:
+    """The good lines of a batch, in messages that a queue takes. A message is known by the line it begins with."""
+    rows: list[Any] = []
+    size, first = 0, 0
+    for line in batch.good:
+        row = json.loads(line.text)
+        weight = len(json.dumps(row))
+        if rows and size + weight > MESSAGE_BYTES:
+            yield _enqueue(id, first, rows, channel)
+            rows, size = [], 0
+        first = first if rows else line.number
+        rows.append(row)
+        size += weight
+    if rows:
+        yield _enqueue(id, first, rows, channel)
+
+
+def _enqueue(id: uuid.UUID, first: int, rows: list[Any], channel: str | None) -> Words:
+    named = {"channel": channel} if channel else {}
+    return {"command": "enqueue", "id": part(id, first), "rows": rows, **named}
+
+
+def _select(selector: Selector) -> dict[str, Any]:
+    words = {
+        "channel": selector.channel,
+        "reason": selector.reason,
+        "since": _ago(selector.since_seconds),
+        "until": _ago(selector.until_seconds),
+    }
+    return {name: value for name, value in words.items() if value is not None}
+
+
+def _ago(seconds: float | None) -> str | None:
+    return None if seconds is None else f"{seconds:.3f}s"
+
+
+class Sent:
+    """Messages into a queue."""
+
+    def __init__(self, queue_url: str) -> None:
+        from fencepost.bootstrap import sender_to
+
+        self._send = sender_to(queue_url)
+        self.messages = 0
+        self.counts: Counter[str] = Counter()
+
+    def take(self, words: Words) -> None:
+        from fencepost.backfill.commands import command_message
+
+        if not self._send([command_message(words)], SEND_SECONDS):
+            raise CommandFailed(
+                f"the queue took no more after {self.messages} messages; the same again with --id is harmless",
+                ExitCode.DATABASE_AWAY,
+            )
+        self.messages += 1
+
+
+class Done:
+    """The same messages, done here and now."""
+
+    def __init__(
+        self,
+        commands: "CommandStore",
+        progress: "Callable[[Paged], None]",
+        run_once: "Callable[[float, str], Summary]",
+    ) -> None:
+        from fencepost.backfill.objects import Bucket
+        from fencepost.backfill.work import Backfill, Means
+
+        means = Means(
+            commands=commands,
+            objects=Bucket(),
+            run_once=run_once,
+            clock=monotonic,
+            progress=progress,
+        )
+        self._backfill = Backfill(means)
+        self.messages = 0
+        self.counts: Counter[str] = Counter()
+
+    def take(self, words: Words, limit: float = inf) -> "Ended":
+        from fencepost.backfill.commands import command_message, read_command
+        from fencepost.core.backfill import Pace
+        from fencepost.core.command import CommandRefused
+        from fencepost.ports import SourceAway
+
+        try:
+            command = read_command(command_message(words))
+            ended = self._backfill.do(command, Pace(limit=limit, until=limit))
+        except (CommandRefused, SourceAway) as error:
+            raise CommandFailed(str(error)) from None
+        self.messages += 1
+        self.counts.update(ended.counts)
+        if not ended.acknowledged:
+            raise CommandFailed(ended.reason or ended.ending.value)
+        return ended
+
+
+Went = Sent | Done
+
+
+@contextmanager
+def command_store(database_url: str | None) -> "Iterator[CommandStore]":
+    """Imported here: the driver takes longer to load than all of `--help`."""
+    url = required(database_url)
+    from fencepost.store.backfill import CommandStore
+
+    store = CommandStore(url)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def in_words(counts: Mapping[str, int]) -> str:
+    said = (f"{count} {name.replace('_', ' ')}" for name, count in sorted(counts.items()) if count)
+    return ", ".join(said)
