@@ -37,12 +37,16 @@ def test_check_dry_run_and_migrate(bare_url: str) -> None:
     assert call(bare_url, "migrate").out == "up to date\n"
 
 
-def test_a_changed_file_is_told_by_check(bare_url: str) -> None:
+def test_a_changed_file_is_told(bare_url: str) -> None:
     assert call(bare_url, "migrate").code == 0
     with psycopg.connect(bare_url, autocommit=True) as admin:
         admin.execute("update fencepost.migration set sha256 = 'x' where file = '030_operators'")
     said = call(bare_url, "migrate", "--check")
     assert (said.code, said.out) == (4, "030_operators: changed\n")
+    said = call(bare_url, "migrate")
+    assert (said.code, said.out) == (4, ""), "what was not put right is called up to date"
+    assert "left as it is: 030_operators\n" in said.err
+    assert call(bare_url, "migrate", "--json").json["changed"] == ["030_operators"]
 
 
 def test_a_database_newer_than_the_code_is_left_alone(bare_url: str) -> None:
