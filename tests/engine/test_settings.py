@@ -1,10 +1,18 @@
 """A bad setting is refused with one sentence that names its variable; secrets are never shown."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from fencepost.core.access import Credentials, FromIam, FromSecret, FromUrl
+from fencepost import settings
+from fencepost.core.access import (
+    SECRET_MAX_AGE_SECONDS,
+    Credentials,
+    FromIam,
+    FromSecret,
+    FromUrl,
+)
 from fencepost.core.budget import ImpossibleTiming, Timing
 from fencepost.settings import (
     SecretMissing,
@@ -178,3 +186,11 @@ def test_a_secret_that_is_not_there_is_named_by_its_reference(
     with pytest.raises(SecretMissing) as missing:
         read_secret(reference.format(binary=binary), {"EMPTY": " "})
     assert "\n" not in str(missing.value)
+
+
+def test_the_page_on_access_names_every_variable_and_no_other() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "database.md").read_text()
+    named = set(re.findall(r"\bFENCEPOST_DATABASE_[A-Z_]+\b", page))
+    code = Path(settings.__file__).read_text()
+    assert named == set(re.findall(r"\bFENCEPOST_DATABASE_[A-Z_]+\b", code))
+    assert f"seconds, {SECRET_MAX_AGE_SECONDS:g}" in page
