@@ -135,11 +135,28 @@ class ClaimContract:
         claimed = Worker(bench).claim(lease_seconds=200_000)[0]
         assert claimed.lease_left_seconds == pytest.approx(900, abs=1)
 
+    @pytest.mark.parametrize("renewed", [False, True])
+    def test_an_overlong_lease_is_a_live_one_and_then_over(
+        self, bench: Bench, renewed: bool
+    ) -> None:
+        """One kept as long as it was asked for would look like one of a clock set back: free for everybody at once."""
+        bench.enqueue()
+        worker = Worker(bench)
+        held = worker.claim(lease_seconds=20 if renewed else 200_000)[0].held
+        if renewed:
+            assert worker.say(renew=(held,), lease_seconds=200_000).lost == ()
+        assert Worker(bench).claim() == ()
+        assert not bench.wait(bench.store.has_work())
+        bench.advance(901)
+        assert bench.wait(bench.store.has_work())
+        assert Worker(bench).claim_one().doubt
+
     def test_a_clock_set_back_hides_no_row(self, bench: Bench) -> None:
         (id,) = bench.enqueue()
         bench.advance(86400)
         Worker(bench).claim_one()
         bench.advance(-80000)
+        assert bench.wait(bench.store.has_work())
         assert Worker(bench).claim_one().doubt
         assert bench.standing(id).fence == 2
 
