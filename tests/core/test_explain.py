@@ -376,6 +376,7 @@ def test_the_timeline_tells_who_held_it_and_what_came_back_in_order() -> None:
                 renewed=False,
                 lost=False,
                 verdict=Verdict.LATE,
+                fence=1,
             ),
             JournalRecord(
                 run=OTHER, seq=1, at=at(4), claimed=True, renewed=False, lost=False, verdict=None
@@ -393,7 +394,7 @@ def test_the_timeline_tells_who_held_it_and_what_came_back_in_order() -> None:
         "04 attempt 2: claimed by run bbbbbbbb",
         "05 run aaaaaaaa asked to renew its lease and had lost it",
         "05 evidence from the run, too late for its lease about attempt 1: failed: busy",
-        "06 run aaaaaaaa spoke too late: its word changed nothing and was kept as evidence",
+        "06 run aaaaaaaa spoke too late about attempt 1: what it knew was kept as evidence",
         "09 attempt 2: delivered (status 201, provider's reference msg-1, 40 ms)",
         "09 closed as delivered",
         "10 evidence from an operator: delivered (provider's reference ticket)",
@@ -403,3 +404,111 @@ def test_the_timeline_tells_who_held_it_and_what_came_back_in_order() -> None:
 def test_a_claim_without_an_attempt_yet_is_told_too() -> None:
     told = explain(seen(open=held_row(12.0)))
     assert told.timeline[-1].text == "attempt 1: claimed by run aaaaaaaa (invocation tick-7)"
+
+
+def late(verdict: Verdict, fence: int = 1) -> JournalRecord:
+    return JournalRecord(
+        run=RUN,
+        seq=3,
+        at=at(6),
+        claimed=False,
+        renewed=False,
+        lost=False,
+        verdict=verdict,
+        fence=fence,
+    )
+
+
+KEPT = evidence(AttemptOutcome.FAILED, source="late", run=RUN)
+
+
+@pytest.mark.parametrize(
+    ("line", "facts", "words"),
+    [
+        (
+            late(Verdict.LATE),
+            (KEPT,),
+            "spoke too late about attempt 1: what it knew was kept as evidence",
+        ),
+        (
+            late(Verdict.LATE),
+            (),
+            "spoke too late about attempt 1: it knew nothing that counts as evidence, and changed nothing",
+        ),
+        (  # of another attempt, of another run, from elsewhere: not what this word left
+            late(Verdict.LATE, fence=2),
+            (
+                KEPT,
+                evidence(DELIVERED, fence=2, source="late", run=OTHER),
+                evidence(DELIVERED, fence=2),
+            ),
+            "spoke too late about attempt 2: it knew nothing that counts as evidence, and changed nothing",
+        ),
+        (
+            late(Verdict.UNKNOWN),
+            (KEPT,),
+            "spoke of attempt 1, which nobody knows: what it knew was kept as evidence",
+        ),
+        (
+            late(Verdict.UNKNOWN),
+            (),
+            "spoke of attempt 1, which nobody knows: "
+            "it knew nothing that counts as evidence, and changed nothing",
+        ),
+        (late(Verdict.CONFLICT), (), "reported a second delivery: a conflict"),
+    ],
+)
+def test_a_late_word_is_evidence_only_where_it_left_some(
+    line: JournalRecord, facts: tuple[EvidenceRecord, ...], words: str
+) -> None:
+    told = explain(seen(open=row(), journal=(line,), evidence=facts)).timeline
+    assert f"run aaaaaaaa {words}" in [moment.text for moment in told]
+
+
+def turned(minute: int, kind: Kind, was: str, fence: int = 1) -> OperationRecord:
+    return OperationRecord(
+        at=at(minute), what=f"close as {kind}", was=was, who=None, why="evidence", fence=fence
+    )
+
+
+def test_what_evidence_turned_was_closed_as_something_else_before() -> None:
+    facts = seen(
+        closed=closed(Kind.DELIVERED, "evidence"),
+        attempts=(attempt(at=at(9), closing=True),),
+        evidence=(
+            evidence(AttemptOutcome.REJECTED, at=at(12)),
+            evidence(DELIVERED, source="late", run=RUN, at=at(15)),
+        ),
+        operations=(
+            turned(12, Kind.DEAD, "uncertain: held"),
+            turned(15, Kind.DELIVERED, "dead: evidence"),
+        ),
+    )
+    told = explain(facts)
+    assert [f"{one.at[14:16]} {one.text}" for one in told.timeline][2:] == [
+        "09 attempt 1: in doubt: it may have been accepted",
+        "09 closed as uncertain: held",
+        "12 evidence from a callback about attempt 1: rejected",
+        "12 close as dead (it was uncertain: held): evidence",
+        "15 evidence from the run, too late for its lease about attempt 1: delivered",
+        "15 close as delivered (it was dead: evidence): evidence",
+    ]
+    assert told.standing == f"delivered: closed at {at(15)} (evidence)"
+
+
+def test_what_evidence_turned_in_an_earlier_life_is_told_of_that_life() -> None:
+    facts = seen(
+        closed=closed(Kind.DELIVERED),
+        operations=(
+            turned(3, Kind.DEAD, "uncertain: held"),
+            OperationRecord(at=at(4), what="redrive", was="dead: evidence", who="ann", why=None),
+        ),
+    )
+    told = explain(facts)
+    assert [f"{one.at[14:16]} {one.text}" for one in told.timeline] == [
+        "00 enqueued on channel push",
+        "03 close as dead (it was uncertain: held): evidence",
+        "04 redrive by ann (it was dead: evidence)",
+        "09 closed as delivered",
+    ]
+    assert told.standing == f"delivered: closed at {at(9)}"

@@ -339,7 +339,8 @@ class TestMoves:
         seen = operator.inspect(held)
         assert seen is not None
         assert [(one.who, one.why) for one in seen.operations] == [
-            ("tester", "saw it in their log")
+            ("tester", "saw it in their log"),
+            (None, "evidence"),  # and what the word made of it
         ]
 
     def test_cancel_says_what_was_under_way(self, bench: PostgresBench, operator: Operator) -> None:

@@ -88,18 +88,19 @@ class EvidenceRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationRecord:
-    """What was done to it outside any run, and on whose word."""
+    """What was done to it outside any run, and on whose word. `fence`: raised to, or left at."""
 
     at: str
     what: str
     was: str | None
     who: str | None
     why: str | None
+    fence: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalRecord:
-    """One exchange that mentioned it. No verdict: it was not settled there."""
+    """One exchange that mentioned it. No verdict: it was not settled there. `fence`: of the word that was."""
 
     run: str
     seq: int
@@ -108,6 +109,7 @@ class JournalRecord:
     renewed: bool
     lost: bool
     verdict: Verdict | None
+    fence: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

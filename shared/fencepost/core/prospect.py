@@ -5,12 +5,15 @@ from typing import assert_never
 from fencepost.core.duration import spoken
 from fencepost.core.inspection import ChannelStanding, ClosedStanding, Inspection, OpenStanding
 from fencepost.core.notification import AttemptOutcome, Kind, OnUncertain
+from fencepost.core.timeline import turns
 
 
 def standing(seen: Inspection) -> str:
     """One line: open or closed, and in whose hands."""
     if seen.closed is not None:
-        return f"{seen.closed.kind}: closed at {seen.closed.at}{_reason(seen.closed.reason)}"
+        turned = turns(seen)
+        at = turned[-1].at if turned else seen.closed.at
+        return f"{seen.closed.kind}: closed at {at}{_reason(seen.closed.reason)}"
     if seen.open is None:
         return "neither open nor closed: its row was removed by hand, which no function of the schema does"
     return f"open: {_hands(seen.open)}{', in doubt' if seen.open.doubt else ''}"

@@ -41,10 +41,12 @@ def timeline(seen: Inspection) -> tuple[Moment, ...]:
         *_enqueued(seen),
         *(moment for attempt in seen.attempts for moment in _attempt(attempt)),
         *_still_held(seen),
-        *(Moment(line.at, text) for line in seen.journal if (text := _exchange(line))),
+        *(Moment(line.at, text) for line in seen.journal if (text := _exchange(seen, line))),
+        *(Moment(done.at, _operation(done)) for done in seen.operations if done.what == "resolve"),
         *(Moment(fact.at, _fact(fact)) for fact in seen.evidence),
-        *(Moment(done.at, _operation(done)) for done in seen.operations),
+        *(Moment(done.at, _operation(done)) for done in seen.operations if _is_move(done)),
         *_closed(seen),
+        *(Moment(done.at, _operation(done)) for done in seen.operations if _is_turn(done)),
     ]
     return tuple(sorted(moments, key=lambda moment: moment.at))
 
@@ -126,22 +128,33 @@ def _still_held(seen: Inspection) -> list[Moment]:
     ]
 
 
-def _exchange(line: JournalRecord) -> str:
+def _exchange(seen: Inspection, line: JournalRecord) -> str:
     """Only what the attempts do not tell already: lost leases and words that came too late."""
     who = f"run {line.run[:8]}"
     if line.lost:
         return f"{who} asked to renew its lease and had lost it"
     match line.verdict:
         case Verdict.LATE:
-            return f"{who} spoke too late: its word changed nothing and was kept as evidence"
+            return f"{who} spoke too late about attempt {line.fence}: {_left(seen, line)}"
         case Verdict.UNKNOWN:
-            return f"{who} spoke of an attempt nobody knows: kept as evidence"
+            left = _left(seen, line)
+            return f"{who} spoke of attempt {line.fence}, which nobody knows: {left}"
         case Verdict.CONFLICT:
             return f"{who} reported a second delivery: a conflict"
         case Verdict.APPLIED | Verdict.REPEATED | None:
             return ""
         case _:
             assert_never(line.verdict)
+
+
+def _left(seen: Inspection, line: JournalRecord) -> str:
+    """A word that is late is evidence only if it knew what came of its attempt (uncertain and held are no news)."""
+    if any(
+        (fact.source, fact.run, fact.fence) == ("late", line.run, line.fence)
+        for fact in seen.evidence
+    ):
+        return "what it knew was kept as evidence"
+    return "it knew nothing that counts as evidence, and changed nothing"
 
 
 def _fact(fact: EvidenceRecord) -> str:
@@ -159,10 +172,30 @@ def _operation(done: OperationRecord) -> str:
     return f"{done.what}{by}{was}{because(done.why)}"
 
 
-def _closed(seen: Inspection) -> list[Moment]:
+def _is_turn(done: OperationRecord) -> bool:
+    """Evidence turned a closed one into another kind."""
+    return done.what.startswith("close as ")
+
+
+def _is_move(done: OperationRecord) -> bool:
+    return done.what != "resolve" and not _is_turn(done)
+
+
+def turns(seen: Inspection) -> list[OperationRecord]:
+    """What evidence made of it since it was closed last, oldest first."""
     if seen.closed is None:
         return []
-    kind, reason = seen.closed.kind, seen.closed.reason
+    since = seen.closed.at
+    return [done for done in seen.operations if _is_turn(done) and done.at >= since]
+
+
+def _closed(seen: Inspection) -> list[Moment]:
+    """As what it was closed at first: what evidence made of it since is told at its own time."""
+    if seen.closed is None:
+        return []
+    kind, reason = str(seen.closed.kind), seen.closed.reason
+    if turned := turns(seen):
+        kind, _, reason = (turned[0].was or "").partition(": ")
     return [
         Moment(seen.closed.at, f"closed as {kind}{because(reason if reason != kind else None)}")
     ]

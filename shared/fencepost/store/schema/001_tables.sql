@@ -142,8 +142,9 @@ create index journal_at on fencepost.journal using brin (at);  -- retention only
 create table fencepost.operation (                             -- append-only: what was done to a notification outside any run, and on whose word
   notification_id bigint not null,
   at timestamptz not null,
-  fence bigint not null,                                       -- raised to
-  what text not null check (what in ('cancel', 'reopen', 'redrive', 'redrive to resend', 'resolve', 'quarantine')),
+  fence bigint not null,                                       -- raised to; of a resolve or a close: as it is
+  what text not null check (what in ('cancel', 'reopen', 'redrive', 'redrive to resend', 'resolve', 'quarantine',
+                                'close as delivered', 'close as dead')),                -- what evidence made of a closed one
   was text,                                                    -- how it stood before: kind and reason of a closed one
   who text,
   why text);

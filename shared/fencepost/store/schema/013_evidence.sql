@@ -39,18 +39,29 @@ begin
   insert into fencepost.closed (notification_id, closed_at, fence, kind, attempts, reason)
   select d.notification_id, fencepost.now_(), d.fence + 1, 'delivered', d.attempts, 'evidence'
     from d where (select 1 from fencepost.closed c where c.notification_id = d.notification_id) is null;
-  update fencepost.closed c set kind = 'delivered', reason = 'evidence' where c.notification_id = any(p_ids) and c.kind <> 'delivered';
+  perform fencepost.turn_(p_ids, '{dead,uncertain,expired,cancelled}', 'delivered');
+end $f$;
+
+-- A closed one becomes another kind. When it was closed, and its attempt, stay; when it turned, and what it was, is an operation.
+create function fencepost.turn_(p_ids bigint[], p_from fencepost.kind[], p_to fencepost.kind) returns void language plpgsql as $f$
+begin
+  with c as materialized (select c.notification_id, c.fence, c.kind, c.reason from fencepost.closed c
+                           where c.notification_id = any(p_ids) and c.kind = any(p_from) for update),
+  u as (update fencepost.closed t set kind = p_to, reason = 'evidence' from c where t.notification_id = any(array[c.notification_id]))
+  insert into fencepost.operation (notification_id, at, fence, what, was, why)
+  select c.notification_id, fencepost.now_(), c.fence, 'close as ' || p_to, concat_ws(': ', c.kind::text, c.reason), 'evidence' from c;
 end $f$;
 
 -- Not delivered, and nothing in doubt any more. (The kind is a variable: the constant would invite the partial index into a cached plan.)
 create function fencepost.clear_(p_ids bigint[]) returns void language plpgsql as $f$
-declare v_held fencepost.kind[] := '{uncertain}'; v_clear bigint[];
+declare v_held fencepost.kind[] := '{uncertain}'; v_clear bigint[]; v_rejected bigint[];
 begin
   select array_agg(w.id) into v_clear from (select distinct w.id from unnest(p_ids) as w(id) order by w.id) w where not fencepost.doubtful_(w.id);
   if v_clear is null then return; end if;
   update fencepost.queue q set doubt = false where q.notification_id = any(v_clear) and q.doubt;
-  update fencepost.closed c set kind = 'dead', reason = 'evidence' where c.notification_id = any(v_clear) and c.kind = any(v_held)
-     and (select 1 from fencepost.evidence e where e.notification_id = c.notification_id and e.outcome = 'rejected' limit 1) = 1;
+  select array_agg(w.id) into v_rejected from unnest(v_clear) as w(id)
+   where (select 1 from fencepost.evidence e where e.notification_id = w.id and e.outcome = 'rejected' limit 1) = 1;
+  if v_rejected is not null then perform fencepost.turn_(v_rejected, v_held, 'dead'); end if;
   perform fencepost.reopen_(v_clear, v_held, 'reopen', null, 'evidence');
 end $f$;
 

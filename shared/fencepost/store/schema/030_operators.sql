@@ -296,7 +296,7 @@ create function fencepost.inspect_evidence_(p_id bigint) returns jsonb language 
     from fencepost.evidence e where e.notification_id = p_id $f$;
 
 create function fencepost.inspect_operations_(p_id bigint) returns jsonb language sql stable as $f$
-  select coalesce(jsonb_agg(jsonb_build_object('at', fencepost.instant_(o.at), 'what', o.what, 'was', o.was, 'who', o.who, 'why', o.why) order by o.at, o.fence), '[]')
+  select coalesce(jsonb_agg(jsonb_build_object('at', fencepost.instant_(o.at), 'what', o.what, 'fence', o.fence, 'was', o.was, 'who', o.who, 'why', o.why) order by o.at, o.fence), '[]')
     from fencepost.operation o where o.notification_id = p_id $f$;
 
 -- Journal lines that mention it, of the runs known to have held it (no index leads from a notification to the journal: it would cost every exchange).
@@ -308,9 +308,11 @@ create function fencepost.inspect_journal_(p_id bigint) returns jsonb language s
   select coalesce(jsonb_agg(to_jsonb(l) order by l.at, l.seq), '[]') from (
     select j.run_id as run, j.seq, fencepost.instant_(j.at) as at,
            coalesce(p_id = any(j.claimed), false) as claimed, coalesce(p_id = any(j.renewed), false) as renewed, coalesce(p_id = any(j.lost), false) as lost,
-           case substr(j.verdicts, array_position(j.settled, p_id), 1)
-                when 'A' then 'applied' when 'R' then 'repeated' when 'L' then 'late' when 'C' then 'conflict' when 'U' then 'unknown' end as verdict
+           case substr(j.verdicts, s.place::int, 1)
+                when 'A' then 'applied' when 'R' then 'repeated' when 'L' then 'late' when 'C' then 'conflict' when 'U' then 'unknown' end as verdict,
+           s.fence
       from r join fencepost.journal j on j.run_id = r.run_id
+      left join lateral (select s.fence, s.place from unnest(j.settled, j.settled_fences) with ordinality as s(id, fence, place) where s.id = p_id) s on true
      where p_id = any(j.claimed) or p_id = any(j.renewed) or p_id = any(j.settled)
      order by j.at desc, j.seq desc limit 100) l $f$;
 
