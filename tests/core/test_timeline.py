@@ -26,9 +26,9 @@ TOLD: dict[str, tuple[AttemptRecord, str]] = {
         attempt(NOT_SENT, phase=Phase.NOT_SENT, detail="credentials: token expired"),
         "not sent (does not count as an attempt) (nothing had left): credentials: token expired",
     ),
-    "a detail that is no more than the code stays": (
-        attempt(AttemptOutcome.FAILED, detail="failed"),
-        "refused for now: failed",
+    "a detail that is no more than the code says nothing": (
+        attempt(AttemptOutcome.HELD, detail="held"),
+        "nothing was sent: the policy is to hold what is in doubt",
     ),
 }
 

@@ -19,6 +19,7 @@ from fencepost.core.reply import Phase
 TOLD_BY_THE_OUTCOME = frozenset(
     {
         code_of.FAILED,
+        code_of.HELD,
         code_of.NOT_SENT,
         code_of.REJECTED,
         code_of.THROTTLED,
@@ -79,8 +80,8 @@ def came_back(attempt: AttemptRecord) -> str:
 
 def plain(detail: str | None) -> str | None:
     """Without the worker's code in front: the sentence around it has said that already."""
-    code, found, rest = (detail or "").partition(": ")
-    return rest if found and code in TOLD_BY_THE_OUTCOME else detail
+    code, _, rest = (detail or "").partition(": ")
+    return rest if code in TOLD_BY_THE_OUTCOME else detail
 
 
 def _meaning(attempt: AttemptRecord) -> str:
