@@ -72,6 +72,33 @@ class ClaimContract:
         assert {claimed.id for claimed in worker.claim(3)} == {high, *normal}
         assert [claimed.id for claimed in worker.claim(3)] == [low]
 
+    def test_rows_that_fail_again_and_again_starve_no_newer_ones(self, bench: Bench) -> None:
+        bench.enqueue(30)
+        worker = Worker(bench)
+        seen: set[int] = set()
+        for _ in range(4):  # the old ones fail, each comes back after those that are due now
+            worker.say(*(retry(one.held, delay_seconds=1) for one in worker.claim(8)))
+        bench.advance(0.5)
+        newer = set(bench.enqueue(10))
+        bench.advance(2)
+        for _ in range(5):
+            claimed = worker.claim(8)
+            seen |= {one.id for one in claimed}
+            worker.say(*(retry(one.held, delay_seconds=1) for one in claimed))
+            bench.advance(0.1)
+        assert newer <= seen
+
+    def test_live_leases_in_front_hide_no_expired_one(self, bench: Bench) -> None:
+        (behind,) = bench.enqueue()
+        killed = Worker(bench)
+        killed.claim(lease_seconds=5)
+        bench.advance(-1)
+        bench.enqueue(200)
+        bench.advance(1)
+        assert len(Worker(bench).claim(200, lease_seconds=900)) == 200
+        bench.advance(6)
+        assert [one.id for one in Worker(bench).claim(10)] == [behind]
+
     def test_what_a_claimed_row_brings(self, bench: Bench) -> None:
         (id,) = bench.enqueue(expires_in=100, on_uncertain=OnUncertain.RESEND)
         bench.advance(7)
