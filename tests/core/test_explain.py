@@ -512,3 +512,46 @@ def test_what_evidence_turned_in_an_earlier_life_is_told_of_that_life() -> None:
         "09 closed as delivered",
     ]
     assert told.standing == f"delivered: closed at {at(9)}"
+
+
+def moved(minute: int, what: str, fence: int) -> OperationRecord:
+    return OperationRecord(at=at(minute), what=what, was=None, who="ann", why=None, fence=fence)
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        (seen(open=row(fence=0)), []),
+        (seen(open=held_row(12.0)), []),
+        (seen(open=row(fence=1)), ["30 by now attempt 1"]),
+        (seen(open=row(fence=3)), ["30 by now attempts 1 to 3"]),
+        (seen(open=held_row(12.0, fence=3)), ["01 by then attempts 1 to 2"]),
+        (seen(closed=closed(Kind.DELIVERED), attempts=(attempt(DELIVERED),)), []),
+        (
+            seen(open=row(fence=5), attempts=(attempt(fence=2), attempt(fence=3))),
+            ["01 by then attempt 1", "30 by now attempts 4 to 5"],
+        ),
+        # a fence that somebody raised was no claim; what was closed at a fence is told by what opened it again
+        (seen(open=row(fence=2), operations=(moved(4, "redrive", 2),)), []),
+        (seen(open=row(fence=3), operations=(moved(4, "reopen", 3),)), ["04 by then attempt 1"]),
+        (seen(closed=closed(Kind.CANCELLED), operations=(moved(9, "cancel", 1),)), []),
+        (
+            seen(
+                open=row(fence=2),
+                operations=(moved(6, "quarantine", 2),),
+                attempts=(attempt(fence=2, run=None, claimed_at=at(0), at=at(6)),),
+            ),
+            ["06 by then attempt 1"],
+        ),
+        # a word about it raised nothing
+        (seen(open=row(fence=1), operations=(moved(4, "resolve", 1),)), ["30 by now attempt 1"]),
+        # nobody counts through a counter that was set by hand
+        (seen(open=row(fence=2**62)), [f"30 by now attempts 1 to {2**62}"]),
+    ],
+)
+def test_claims_that_were_given_back_are_told_by_the_fences_they_took(
+    facts: Inspection, told: list[str]
+) -> None:
+    unsent = [one for one in explain(facts).timeline if one.text.endswith("given back unsent")]
+    said = [f"{one.at[14:16]} {one.text.split(' had been')[0]}" for one in unsent]
+    assert said == told

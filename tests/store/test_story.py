@@ -7,7 +7,7 @@ import pytest
 from fencepost.core.explain import Explanation, explain
 from fencepost.core.notification import AttemptOutcome, Kind, NotificationId
 from fencepost.store.operator import Operator
-from tests.store.bench import Worker, delivered, hold, uncertain, word
+from tests.store.bench import Worker, delivered, hold, release, uncertain, word
 from tests.store.postgres_bench import PostgresBench
 
 pytestmark = pytest.mark.postgres
@@ -85,4 +85,23 @@ def test_a_held_one_that_an_operator_gives_up_turns_dead_then(
         "close as dead (it was uncertain: held): evidence",
         "evidence from a callback: delivered",
         "close as delivered (it was dead: evidence): evidence",
+    ]
+
+
+def test_a_run_that_only_gave_it_back_is_not_passed_over(
+    bench: PostgresBench, database_url: str
+) -> None:
+    (id,) = bench.enqueue()
+    hasty = Worker(bench)
+    for _ in range(2):
+        hasty.settle(release(hasty.claim_one().held))
+        bench.advance(1)
+    worker = Worker(bench)
+    worker.settle(delivered(worker.claim_one().held))
+    last = str(worker.run)[:8]
+    assert [moment.text for moment in story(database_url, id).timeline][1:] == [
+        "by then attempts 1 to 2 had been claimed and given back unsent",
+        f"attempt 3: claimed by run {last} (invocation bench)",
+        "attempt 3: delivered",
+        "closed as delivered",
     ]

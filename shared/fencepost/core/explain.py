@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from fencepost.core.inspection import AttemptRecord, EvidenceRecord, Inspection
+from fencepost.core.moment import Moment
 from fencepost.core.notification import AttemptOutcome, Kind
 from fencepost.core.prospect import next_step, standing
-from fencepost.core.timeline import Moment, because, holder, plain, timeline
+from fencepost.core.timeline import because, holder, plain, timeline
 
 CLEARING = frozenset({AttemptOutcome.REJECTED, AttemptOutcome.FAILED, AttemptOutcome.NOT_SENT})
 

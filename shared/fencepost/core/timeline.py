@@ -1,6 +1,5 @@
 """What happened to one notification, told line by line."""
 
-from dataclasses import dataclass
 from typing import assert_never
 
 from fencepost.core import reason as code_of
@@ -12,8 +11,10 @@ from fencepost.core.inspection import (
     JournalRecord,
     OperationRecord,
 )
+from fencepost.core.moment import Moment
 from fencepost.core.notification import AttemptOutcome
 from fencepost.core.reply import Phase
+from fencepost.core.unsent import given_back
 
 # Codes the store writes before what a retried attempt came to.
 TOLD_BY_THE_OUTCOME = frozenset(
@@ -28,18 +29,11 @@ TOLD_BY_THE_OUTCOME = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """One line of the timeline."""
-
-    at: str
-    text: str
-
-
 def timeline(seen: Inspection) -> tuple[Moment, ...]:
     """Oldest first. Instants are ISO text in UTC, so text order is time order; ties keep cause before effect."""
     moments = [
         *_enqueued(seen),
+        *given_back(seen),
         *(moment for attempt in seen.attempts for moment in _attempt(attempt)),
         *_still_held(seen),
         *(Moment(line.at, text) for line in seen.journal if (text := _exchange(seen, line))),
