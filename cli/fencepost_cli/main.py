@@ -61,7 +61,9 @@ app.command("migrate")(migrate.migrate)
 app.command("bind")(bind.bind)
 app.add_typer(channel.app, name="channel")
 app.command("enqueue")(enqueue.enqueue)
-app.add_typer(backfill.app, name="backfill")
+app.add_typer(
+    backfill.app, name="backfill", short_help="Bulk work as commands: to a queue, or done here."
+)
 app.command("run")(run.run)
 app.command("status", short_help="What waits, is leased, in doubt or parked, by channel.")(
     status.status
