@@ -244,7 +244,9 @@ def test_while_the_database_is_away_sends_go_on_and_nothing_is_claimed(failure: 
     assert (said.seq, said.claim, len(said.settle)) == (seq, (), 2)
     table.answer()
     if failure is Failure.REFUSED:
-        assert table.finished == Finish((), refused=True)  # it never will be: those were the last words
+        assert table.finished == Finish(
+            (), refused=True
+        )  # it never will be: those were the last words
     else:
         assert table.until_said().claim  # it is back
 
