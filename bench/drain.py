@@ -40,6 +40,12 @@ class FencepostDrain:
         self.words: tuple[Word, ...] = ()
         self.gate: Gate | None = None  # the worker's own: it decides which claims go without a hint
 
+    async def begin_anew(self) -> None:
+        """Another run over the same connection, as the next tick's; this one says what it still knows."""
+        await self.say(claim=False)
+        self.run, self.seq, self.words = RunId(uuid.uuid4()), 0, ()
+        await self.begin()
+
     async def begin(self) -> tuple[Channel, ...]:
         start = RunStart(
             run=self.run,

@@ -43,6 +43,7 @@ class Passing:
         self.rates.append(rows / (time.perf_counter() - began))
 
     async def _passed(self, rows: int) -> None:
+        await self._probe.begin_anew()
         for _ in range(rows // BATCH):
             await self._probe.timed(claim=True)
 
@@ -74,8 +75,9 @@ def held_snapshot(server: Server, plan: Plan) -> Table:
         columns=("while these pass", "n/s, nobody holds one", "n/s, somebody does", "ratio"),
         rows=rows,
         notes=(
-            f"One run, exchanges of {BATCH} + {BATCH}, blocks in both databases in turn; the snapshot is older than "
-            "all that passes, so that no dead row may be removed or skipped by the index.",
+            f"A run a block of {BLOCK // 1000}k, as ticks follow one another; exchanges of {BATCH} + {BATCH}.",
+            "Blocks in both databases in turn. The snapshot is older than all that passes: no dead row may be removed, "
+            "or skipped by the index.",
         ),
     )
 

@@ -499,7 +499,8 @@ class Database:
             if found and channel.rate is not None:
                 channel.take(len(found), self.now)
             taken.extend(found)
-        row.hints = self._next_hints(hints, taken, full, {want.channel for want in said.claim})
+        asked = {want.channel for want in said.claim}
+        row.hints = self._next_hints(hints, taken, full, asked, self.now - 1.0)
         for one in taken:
             self._take(one, said)
         return tuple(one.id for one in taken), taking
@@ -510,6 +511,7 @@ class Database:
         taken: list[Open],
         full: set[ChannelId],
         asked: set[ChannelId],
+        passed: float,
     ) -> dict[tuple[ChannelId, int], float]:
         """A channel that gave less than it was asked for has none: the next look is from the beginning."""
         kept = {key: at for key, at in old.items() if key[0] in full or key[0] not in asked}
@@ -518,6 +520,9 @@ class Database:
             if one.channel in full:
                 key = (one.channel, one.priority)
                 new[key] = max(one.due_at, new.get(key, NEVER))
+                for priority in range(one.priority):  # passed by: it gave all it had
+                    passed_by = (one.channel, priority)
+                    new[passed_by] = max(passed, new.get(passed_by, NEVER))
         return kept | new
 
     def _due(

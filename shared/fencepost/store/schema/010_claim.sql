@@ -83,7 +83,11 @@ begin
   n as (select u.channel, count(*) as taken from u group by u.channel),
   r as (update fencepost.channel k set tokens = fencepost.tokens_(k, v_now) - n.taken, filled_at = v_now
           from n where v_rated and k.id = any(array[n.channel]) and k.rate is not null),
-  h as (select u.channel, u.priority, max(u.due_at) as due_at from u group by u.channel, u.priority)
+  g as (select u.channel, u.priority, max(u.due_at) as due_at from u group by u.channel, u.priority),
+  -- A priority that was passed by gave all it had: the next look begins there a second ago, however many dead heads it has (commits may be late).
+  h as (select m.channel, p.priority, greatest(g.due_at, case when p.priority < m.last then v_now - interval '1 s' end) as due_at
+          from (select g.channel, max(g.priority) as last from g group by g.channel) m cross join unnest('{0,1,2}'::smallint[]) as p(priority)
+          left join g on g.channel = m.channel and g.priority = p.priority where p.priority <= m.last)
   select coalesce(array_agg(u.notification_id), '{}'), coalesce(array_agg(u.fence), '{}'),
          array_agg(u.attempts), array_agg(u.interruptions), array_agg(u.doubt), array_agg(u.resend),
          (select array_agg(row(h.channel, h.priority, h.due_at)::fencepost.hint) from h),
