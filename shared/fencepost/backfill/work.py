@@ -151,10 +151,12 @@ class Backfill:
         return self._continue(command, begun.turn, pace, counts)
 
     def _timed(self, pages: Iterator[Paged], pace: Pace) -> Iterator[Paged]:
-        while pace.fits(began := self._means.clock()):
+        began = self._means.clock()
+        while not pace.pages or pace.fits(began):
             page = next(pages)
             pace.took(self._means.clock() - began)
             yield page
+            began = self._means.clock()
 
     def _pages(self, command: Lasting, turn: Turn) -> Iterator[Paged]:
         """Pages until one ends the command or is stale."""

@@ -11,7 +11,8 @@ RETURN_SECONDS = (
     2.0  # kept of an invocation for what follows the work: continuation, log, the answer to Lambda
 )
 PAGE_SECONDS = 1.0  # what a page is expected to take before any was seen
-MARGIN = 2.0  # the next page may take so many times the longest one yet
+MARGIN = 2.0  # the next page may take so many times the longest one of late
+FORGETTING = 0.7  # a page long ago says less: the first one opened connections
 
 
 class Ending(StrEnum):
@@ -142,4 +143,4 @@ class Pace:
 
     def took(self, seconds: float) -> None:
         self.pages += 1
-        self.longest = max(self.longest, seconds)
+        self.longest = max(self.longest * FORGETTING, seconds)
