@@ -75,11 +75,13 @@ returns text language sql stable as $f$
     when octet_length(p_payload::text) > p_bytes_max
       then 'payload: ' || octet_length(p_payload::text) || ' bytes, and channel ' || p_name || ' takes ' || p_bytes_max || ' at most'
     when not isfinite(p_due_at) then 'due_at: must be finite'
+    when p_due_at >= '10000-01-01 UTC' then 'due_at: lies beyond the year 9999'
     when p_due_at is not null and p_delay is not null then 'delay: and due_at exclude each other'
     when p_delay < '0' or p_delay > '3650 days' then 'delay: must lie between 0 and 3650 days'
     when p_expires_at is not null and p_ttl is not null then 'ttl: and expires_at exclude each other'
     when p_ttl <= '0' or p_ttl > '3650 days' then 'ttl: must be more than 0 and at most 3650 days'
     when p_expires <= p_now then 'expires_at: is past'
+    when p_expires_at >= '10000-01-01 UTC' and p_expires_at <> 'infinity' then 'expires_at: lies beyond the year 9999'
     when p_expires <= p_due then 'expires_at: is not after due_at'
     when p_priority not between 0 and 2 then 'priority: must be 0 (first), 1 or 2'
     when p_dedupe_key = '' then 'dedupe_key: is empty'
@@ -137,7 +139,7 @@ begin
               from (select u.*, c.id as channel, c.payload_bytes_max as bytes_max,
                            case when u.delay between '0' and '3650 days' then v_now + u.delay else greatest(u.due_at, v_now) end as due,
                            nullif(case when u.ttl between '0' and '3650 days'
-                                       then case when u.delay between '0' and '3650 days' then v_now + u.delay else greatest(u.due_at, v_now) end + u.ttl
+                                       then case when u.delay between '0' and '3650 days' then v_now + u.delay else least(greatest(u.due_at, v_now), '10000-01-01 UTC') end + u.ttl
                                        else u.expires_at end, 'infinity') as expires,
                            case when u.replay_of is not null then (select n.id from fencepost.notification n where n.id = u.replay_of) end as replay
                       from unnest(channels, recipients, v_payloads, v_unparsed, due_ats, delays, expire_ats, ttls, priorities, dedupe_keys, on_uncertains, replays_of)
