@@ -79,6 +79,11 @@ def environment(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     monkeypatch.setenv("WEBHOOK_SECRET", SECRET)
     cold()
     yield
+    end_sandbox()
+
+
+def end_sandbox() -> None:
+    """The next invocation is another sandbox's first."""
     if bootstrap.lambda_worker.cache_info().currsize:
         bootstrap.lambda_worker().close()
     cold()
