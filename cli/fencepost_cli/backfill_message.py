@@ -13,7 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from fencepost.core.operation import Selector
-from fencepost_cli.database import required
+from fencepost_cli.database import way_in
 from fencepost_cli.exit_code import CommandFailed, ExitCode
 
 if TYPE_CHECKING:
@@ -150,10 +150,10 @@ Went = Sent | Done
 @contextmanager
 def command_store(database_url: str | None) -> "Iterator[CommandStore]":
     """Imported here: the driver takes longer to load than all of `--help`."""
-    url = required(database_url)
+    access = way_in(database_url)
     from fencepost.store.backfill import CommandStore
 
-    store = CommandStore(url)
+    store = CommandStore(access)
     try:
         yield store
     finally:

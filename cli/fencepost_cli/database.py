@@ -8,26 +8,35 @@ from typing import TYPE_CHECKING
 from fencepost_cli.exit_code import CommandFailed, ExitCode
 
 if TYPE_CHECKING:
+    from fencepost.ports import Access
     from fencepost.store.operator import Operator
 
 
 @contextmanager
 def operator(database_url: str | None) -> "Iterator[Operator]":
     """A connected operator. Imported here: the driver takes longer to load than all of `--help`."""
-    url = required(database_url)
+    access = way_in(database_url)
     from fencepost.store.operator import Operator
 
-    with Operator(url, who=_who()) as opened:
+    with Operator(access, who=_who()) as opened:
         yield opened
 
 
-def required(database_url: str | None) -> str:
-    if not database_url or not database_url.strip():
-        raise CommandFailed(
-            "DATABASE_URL is not set and there is no --database-url: where are the notifications?",
-            ExitCode.USAGE,
-        )
-    return database_url
+def way_in(database_url: str | None) -> "str | Access":
+    """The URL as it was said, or what the environment says of a secret, a token, a CA file (FENCEPOST_DATABASE_…)."""
+    from fencepost.core.access import FromUrl
+    from fencepost.settings import SettingsError, read_database
+
+    said = database_url.strip() if database_url else ""
+    try:
+        database = read_database(over={"DATABASE_URL": said} if said else {})
+        if isinstance(database.credentials, FromUrl) and database.ca_file is None:
+            return database.url
+        from fencepost.bootstrap import reach
+
+        return reach(database)
+    except SettingsError as error:
+        raise CommandFailed(str(error), ExitCode.USAGE) from None
 
 
 def _who() -> str | None:

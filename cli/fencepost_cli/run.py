@@ -63,6 +63,8 @@ def run(
     if once and every is not None:
         raise typer.BadParameter("say --once or --every, not both")
     period, limit = seconds(every, "--every"), seconds(for_, "--for")
+    if period == 0:
+        raise typer.BadParameter("--every 0s would ask the database without a pause")
     settings = settings_of(database_url, installation, channel)
     needed = settings.timing.send_and_settle_seconds
     if limit is not None and limit <= needed:
@@ -152,8 +154,13 @@ class Rounds:
 
     def _ready(self) -> "Worker":
         """The worker of the run before, unless a send of it would not stop."""
+        from fencepost.settings import SettingsError
+
         if self._worker is None or self._worker.spoilt:
-            self._worker = self._make()
+            try:
+                self._worker = self._make()
+            except SettingsError as error:
+                raise CommandFailed(str(error), ExitCode.USAGE) from None
         return self._worker
 
     def _say(self, summary: "Summary") -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -17,7 +18,7 @@ from fencepost.core.exchange import (
     RunStarted,
     Verdict,
 )
-from fencepost.core.fact import ChannelSkipped
+from fencepost.core.fact import ChannelSkipped, DatabaseRedialled, DatabaseUnsafe
 from fencepost.core.notification import AttemptOutcome, ChannelId, Claimed, Held
 from fencepost.core.step import Finish, Unsaid
 from fencepost.core.tally import Ending
@@ -115,6 +116,41 @@ def test_a_database_that_stays_away_is_asked_three_times_and_then_reported() -> 
     with pytest.raises(StoreFailed, match="no route"):
         run(stage)
     assert stage.store.calls.count("has_work") == 3
+
+
+@pytest.mark.parametrize(("roll", "least"), [(0.0, [0.05, 0.1]), (1.0, [0.1, 0.2])])
+def test_the_pauses_between_dials_grow_and_differ_by_chance(
+    roll: float, least: list[float]
+) -> None:
+    """Many runs that found no free slot must not come back together."""
+    stage = Stage()
+    instants: list[float] = []
+
+    async def away() -> bool:
+        instants.append(asyncio.get_running_loop().time())
+        raise StoreFailed(Failure.AWAY, "too many clients already")
+
+    async def whole() -> None:
+        around = replace(stage.around(), roll=lambda: roll)
+        await run_once(around, start=start(), budget=stage.budget())
+
+    stage.store.on_has_work = away
+    with pytest.raises(StoreFailed, match="too many"):
+        asyncio.run(whole())
+    pauses = [later - earlier for earlier, later in pairwise(instants)]
+    assert all(pause >= short for pause, short in zip(pauses, least, strict=True))
+
+
+def test_what_was_odd_about_the_database_is_said_once() -> None:
+    stage = serving(Stage())
+
+    async def odd(start: RunStart) -> RunStarted:
+        return RunStarted(channels=(channel(),), redialled="it slept", unsafe="it forgets")
+
+    stage.store.on_start = odd
+    run(stage)
+    told = [fact for fact in stage.facts if isinstance(fact, DatabaseRedialled | DatabaseUnsafe)]
+    assert told == [DatabaseRedialled(reason="it slept"), DatabaseUnsafe(reason="it forgets")]
 
 
 def test_a_database_that_never_answers_is_given_up_in_time() -> None:
