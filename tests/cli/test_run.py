@@ -172,6 +172,7 @@ def test_another_installation_is_refused(
         (("run", "--for", "5s"), MORE, "longer than one send"),
         (("run", "--once", "--every", "5s"), MORE, "not both"),
         (("run", "--every", "often"), MORE, "no duration"),
+        (("run", "--every", "0s"), MORE, "without a pause"),
         (("run",), {**MORE, "FENCEPOST_LEASE_SECONDS": "3"}, "FENCEPOST_LEASE_SECONDS (3)"),
     ],
 )
