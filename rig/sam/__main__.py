@@ -8,14 +8,13 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 from rig.ground import ROOT
 from rig.receiver import SECRET
 from rig.sam.cli import SAM, Said, Sam
 from rig.sam.engine import docker_engine
-from rig.sam.expected import Expected, Found, differences, read_expected
-from rig.sam.ground import PRIVATE, Ground, Place, lay_ground
+from rig.sam.expected import Expected, Found, differences, in_order, read_expected
+from rig.sam.ground import OF_EVENTS, PRIVATE, Ground, Place, lay_ground
 from rig.sam.image import ensure_image
 from rig.sam.leftover import nothing_left
 from rig.sam.overlap import overlap
@@ -23,7 +22,6 @@ from rig.sam.overlap import overlap
 CACHE = ROOT / ".cache" / "sam-local"
 EVENTS = ROOT / "events"
 EXPECTED = EVENTS / "expected"
-TICK = "tick"
 
 
 def main() -> int:
@@ -65,46 +63,54 @@ def run(arguments: argparse.Namespace) -> int:
         sam = Sam(engine, ground.folder)
         sam.build()
         say("sam build: done; PostgreSQL, a receiver, a queue and a bucket are up")
-        wrong = sum(_event(ground, sam, *one, arguments.logs) for one in _chosen(arguments.only))
-        return wrong + _overlap(ground, sam)
+        chosen = _chosen(arguments.only).items()
+        wrong = sum(_event(ground, sam, *one, arguments.logs) for one in chosen)
+        return wrong if arguments.only else wrong + _overlap(ground, sam)
 
 
 def say(text: str) -> None:
     print(text, flush=True)
 
 
-def _chosen(part: str) -> list[tuple[Path, Expected]]:
-    """The tick comes first: the others start from what it made. An event without expectation is an error."""
-    found = []
-    for event in sorted(EVENTS.glob("*.json"), key=lambda file: (file.stem != TICK, file.stem)):
-        declared = EXPECTED / f"{event.stem}.toml"
-        if not declared.exists():
-            raise RuntimeError(f"events/{event.name} has no events/expected/{declared.name}")
-        if event.stem == TICK or part in event.stem:
-            found.append((event, read_expected(declared)))
-    return found
+def declared() -> dict[str, Expected]:
+    """What is expected of every event, by its name, in the order in which they can come. One without is an error."""
+    found = {}
+    for event in EVENTS.glob("*.json"):
+        file = EXPECTED / f"{event.stem}.toml"
+        if not file.exists():
+            raise RuntimeError(f"events/{event.name} has no events/expected/{file.name}")
+        found[event.stem] = read_expected(file)
+    return {name: found[name] for name in in_order(found)}
 
 
-def _event(ground: Ground, sam: Sam, event: Path, expected: Expected, logs: bool) -> bool:
+def _chosen(part: str) -> dict[str, Expected]:
+    """Those named, and those whose databases they want."""
+    found = declared()
+    wanted = {name for name in found if part in name}
+    for name in reversed(found):
+        if name in wanted:
+            wanted.add(found[name].database)
+    return {name: expected for name, expected in found.items() if name in wanted}
+
+
+def _event(ground: Ground, sam: Sam, name: str, expected: Expected, logs: bool) -> bool:
     """Whether something was not as declared."""
-    with ground.place(expected.database) as place:
-        if expected.database == "due":
-            place.migrate()
-            place.enqueue_the_usual()
-        place.prepare(expected)
-        said = [
-            sam.invoke(expected.function, event, place.environments) for _ in range(expected.times)
-        ]
-        wrong = _differences(place, expected, said)
-        _report(event.name, expected, said, place, wrong, logs)
-        if event.stem == TICK:
-            ground.remember(place, "ticked")
+    place = ground.place(expected.database)
+    if expected.database == "due":
+        place.migrate()
+        place.enqueue_the_usual()
+    place.prepare(expected)
+    file = EVENTS / f"{name}.json"
+    said = [sam.invoke(expected.function, file, place.environments) for _ in range(expected.times)]
+    wrong = _differences(place, expected, said)
+    _report(f"events/{name}.json", expected, said, place, wrong, logs)
+    ground.remember(place, name)
     return bool(wrong)
 
 
 def _differences(place: Place, expected: Expected, said: list[Said]) -> list[str]:
     log = "".join(one.log for one in said)
-    account, secrets = place.account(), (SECRET, PRIVATE, place.ground.receiver_url)
+    account, secrets = place.account(), (SECRET, PRIVATE, *OF_EVENTS, place.ground.receiver_url)
     wrong = []
     for one in said:
         found = Found(answer=one.answer, log=log, account=account, secrets=secrets)
@@ -128,9 +134,9 @@ def _report(
 
 
 def _overlap(ground: Ground, sam: Sam) -> bool:
-    with ground.place("empty") as place:
-        place.migrate()
-        seen = overlap(ground, sam, place)
+    place = ground.place("empty")
+    place.migrate()
+    seen = overlap(ground, sam, place)
     mark = "WRONG" if seen.differences else "ok   "
     say(
         f"{mark} sam local start-lambda: {seen.holding} runs held {seen.held} rows at one time; then"

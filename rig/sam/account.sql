@@ -16,5 +16,8 @@ select (select count(*) from fencepost.notification) as enqueued,
        (select count(*) from fencepost.attempts) as attempts,
        (select count(*) from fencepost.evidence) as evidence,
        (select coalesce(sum(length(j.verdicts) - length(replace(j.verdicts, 'C', ''))), 0) from fencepost.journal j) as conflicts,
+       (select count(*) from fencepost.command) as commands,
+       (select count(*) from fencepost.command_fault) as faults,
+       (select count(*) from fencepost.installation) as bound,
        (select count(*) from fencepost.run) as runs,
        (select count(*) from fencepost.run r where r.ended_at is null) as unended_runs;

@@ -33,11 +33,15 @@ CHANNELS = HERE / "channels.toml"
 ENV_FILE = ROOT / "env.json"
 INSTALLATION = "local"
 PRIVATE = "not for any log"  # stands in every payload
+OF_EVENTS = (
+    "hooks.example.com",
+    "is on its way",
+)  # recipients and payloads in the messages of events/
 
 
 @dataclass(slots=True, kw_only=True)
 class Ground:
-    """All of it, for one `make sam-local`. Databases are made and dropped by `database`."""
+    """All of it, for one `make sam-local`. Its databases go with its server."""
 
     engine: Engine
     folder: Path
@@ -46,7 +50,7 @@ class Ground:
     aws: str  # where AWS is, from here
     _numbers: int = 0
     _rows: int = 0
-    _arrivals: int = 0
+    _arrivals: int = 0  # of earlier places
     _databases: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -54,9 +58,8 @@ class Ground:
         """As the containers reach it."""
         return _from_inside(self.provider.url, self.engine)
 
-    @contextlib.contextmanager
-    def place(self, like: str) -> Iterator["Place"]:
-        """A database of its own, like another one or `empty`, and a queue of its own."""
+    def place(self, like: str) -> "Place":
+        """A database of its own, like a remembered one or without anything, and a queue of its own."""
         self._numbers += 1
         name = f"local_{self._numbers}"
         with psycopg.connect(self.server.url, autocommit=True) as admin:
@@ -65,7 +68,7 @@ class Ground:
             admin.execute(statement.format(sql.Identifier(name), sql.Identifier(source)))
         self._arrivals = len(self.provider.arrivals())
         queue = self.client("sqs").create_queue(QueueName=name)["QueueUrl"]
-        yield Place(self, name, queue)
+        return Place(self, name, queue)
 
     def remember(self, place: "Place", name: str) -> None:
         """From now on, databases can be made like this one."""
