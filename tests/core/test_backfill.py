@@ -1,0 +1,69 @@
+"""How much of an invocation a message may have."""
+
+import pytest
+
+from fencepost.core.backfill import (
+    ACKNOWLEDGED,
+    MARGIN,
+    PAGE_SECONDS,
+    RETURN_SECONDS,
+    Ended,
+    Ending,
+    Pace,
+    share,
+)
+
+
+@pytest.mark.parametrize(
+    ("left", "records", "expected"),
+    [
+        (60.0, 1, 58.0),
+        (60.0, 10, 5.8),
+        (RETURN_SECONDS, 1, 0.0),
+        (0.0, 3, 0.0),
+        (-5.0, 3, 0.0),
+        (60.0, 0, 58.0),
+    ],
+)
+def test_time_is_shared_among_the_records_that_are_left(
+    left: float, records: int, expected: float
+) -> None:
+    limit, until = share(100.0, 100.0 + left, records)
+    assert until - 100.0 == pytest.approx(expected)
+    assert limit == pytest.approx(98.0 + left)
+
+
+def test_the_first_page_may_use_the_time_of_the_others() -> None:
+    """Else ten records at the end of an invocation would all come back, although one could be done."""
+    pace = Pace(limit=10.0, until=0.1)
+    assert pace.fits(10.0 - PAGE_SECONDS)
+    assert not pace.fits(10.01 - PAGE_SECONDS)
+
+
+def test_a_further_page_must_surely_end_within_the_share() -> None:
+    pace = Pace(limit=10.0, until=5.0)
+    pace.took(1.0)
+    assert pace.fits(5.0 - MARGIN)
+    assert not pace.fits(5.01 - MARGIN)
+
+
+def test_never_beyond_the_limit() -> None:
+    pace = Pace(limit=3.0, until=50.0)
+    pace.took(1.0)
+    assert not pace.fits(1.5)
+
+
+def test_a_slow_page_is_forgotten_after_some_fast_ones() -> None:
+    pace = Pace(limit=100.0, until=5.0)
+    pace.took(2.0)
+    assert not pace.fits(1.5)
+    for _ in range(4):
+        pace.took(0.1)
+    assert pace.fits(3.9)
+
+
+@pytest.mark.parametrize("ending", Ending)
+def test_only_what_is_sure_to_be_done_is_acknowledged(ending: Ending) -> None:
+    sure = ending in {Ending.DONE, Ending.CONTINUED, Ending.SUPERSEDED, Ending.KNOWN}
+    assert Ended(ending=ending).acknowledged is sure
+    assert (ending in ACKNOWLEDGED) is sure
