@@ -154,13 +154,8 @@ class Rounds:
 
     def _ready(self) -> "Worker":
         """The worker of the run before, unless a send of it would not stop."""
-        from fencepost.settings import SettingsError
-
         if self._worker is None or self._worker.spoilt:
-            try:
-                self._worker = self._make()
-            except SettingsError as error:
-                raise CommandFailed(str(error), ExitCode.USAGE) from None
+            self._worker = self._make()
         return self._worker
 
     def _say(self, summary: "Summary") -> None:
@@ -186,6 +181,7 @@ def _here() -> str:
 def settings_of(
     database_url: str | None, installation: str | None, channels: list[str] | None
 ) -> "Settings":
+    from fencepost.bootstrap import reach
     from fencepost.core.budget import ImpossibleTiming
     from fencepost.settings import SettingsError, read_settings
 
@@ -195,8 +191,9 @@ def settings_of(
         "FENCEPOST_CHANNELS": ",".join(channels) if channels else None,
     }
     try:
-        return read_settings(
-            over={name: value for name, value in said.items() if value is not None}
-        )
+        over = {name: value for name, value in said.items() if value is not None}
+        settings = read_settings(over=over)
+        reach(settings.database)  # what cannot be together is said before the first round
+        return settings
     except (SettingsError, ImpossibleTiming) as error:
         raise CommandFailed(str(error), ExitCode.USAGE) from None

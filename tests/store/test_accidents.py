@@ -8,14 +8,21 @@ from time import monotonic
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
+from fencepost.core.backfill import Verdict
+from fencepost.core.command import Drain
 from fencepost.core.exchange import Failure
 from fencepost.core.line import Level
+from fencepost.core.operation import DatabaseAway
 from fencepost.core.tally import Count, Ending
 from fencepost.ports import StoreFailed
-from tests.store.guarded import PASSWORD, Guarded, guarded_postgres
+from fencepost.store.backfill import CommandStore
+from fencepost.store.statement import connected
+from tests.store.guarded import PASSWORD, ROLE, Guarded, guarded_postgres
 from tests.store.runs import Bench, Ticker, bench_on, delivered, first_time, in_mid_send
 from tests.store.session import Wire, until
+from tests.store.test_backfill import label
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 SLOTS = 6  # of the small server, for everybody
@@ -375,3 +382,33 @@ def up_again(bench: Bench) -> None:
     bench.guarded.admin.close()
     bench.guarded.connect()
     bench.connect()
+
+
+def test_an_operators_connection_reads_a_rotated_password_anew_too(
+    guarded: Guarded, bench: Bench
+) -> None:
+    vault = Vault(bench, "old-hunter2", PASSWORD)
+    with connected(vault) as connection:
+        assert connection.info.user == ROLE
+    assert vault.renewed == 1
+    vault = Vault(bench, "old-hunter2", "wrong-hunter2")
+    refused = "password authentication failed for user"
+    before = guarded.log().count(refused)
+    with pytest.raises(DatabaseAway, match=refused) as failed:
+        connected(vault)
+    assert "hunter2" not in str(failed.value)
+    assert (vault.renewed, guarded.log().count(refused)) == (1, before + 2)
+
+
+def test_commands_leave_a_server_that_only_reads(guarded: Guarded, bench: Bench) -> None:
+    """The connection of a warm backfill sandbox: 25006 is said once, and the next command finds the writer."""
+    commands = CommandStore(make_conninfo(guarded.server.url, dbname=bench.name))
+    assert commands.bound_to() == "test"
+    query = b"select pid from pg_stat_activity where datname = %s and application_name = 'fencepost operator'"
+    ((reader,),) = guarded.admin.execute(query, [bench.name]).fetchall()
+    guarded.setting_of(reader, READ_ONLY, "on")
+    with pytest.raises(DatabaseAway, match="only reads"):
+        commands.begin(Drain(label=label(0)))
+    guarded.setting(READ_ONLY, None)
+    assert commands.begin(Drain(label=label(0))).verdict is Verdict.BEGUN
+    commands.close()

@@ -15,6 +15,7 @@ CASES: list[tuple[psycopg.Error, type[OperatorError], str]] = [
     (errors.DeadlockDetected("deadlock"), DatabaseAway, "busy, say it again"),
     (errors.LockNotAvailable("lock timeout"), DatabaseAway, "busy, say it again"),
     (errors.QueryCanceled("x"), DatabaseAway, "cut the statement off"),
+    (errors.ReadOnlySqlTransaction("cannot execute UPDATE"), DatabaseAway, "only reads"),
     (errors.AdminShutdown("terminating"), DatabaseAway, "the database is away"),
     (psycopg.OperationalError("one\ntwo"), DatabaseAway, "the database is away: one"),
     (errors.NotNullViolation("x"), Refused, "refuses a value (NotNullViolation)"),

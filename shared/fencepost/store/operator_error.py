@@ -27,6 +27,10 @@ def translated(error: psycopg.Error) -> OperatorError:
         return DatabaseAway(
             "the database cut the statement off: its timeout for this role was reached"
         )
+    if isinstance(error, errors.ReadOnlySqlTransaction):
+        return DatabaseAway(
+            f"this server only reads, after a failover perhaps: {first_line(error)}"
+        )
     if isinstance(error, psycopg.OperationalError):
         return DatabaseAway(f"the database is away: {first_line(error)}")
     if code.startswith(("22", "23")):
