@@ -350,6 +350,32 @@ def test_a_long_send_is_renewed_at_half_its_lease_and_not_before() -> None:
     assert table.now == pytest.approx(7.01, abs=0.05)
 
 
+def test_a_renewed_lease_counts_from_when_the_renewal_was_said() -> None:
+    """Its answer may have been under way for long: the database began to count before that."""
+    table = Table(timing=Timing(lease_seconds=14.0)).answer(a_claimed(1, lease_left_seconds=14.0))
+    while not table.until_said().renew:
+        table.answer()
+    said_at = table.now
+    table.answer(after=4.0)
+    while not table.until_said().renew:
+        table.answer()
+    assert table.now == pytest.approx(said_at + 7.0, abs=0.05)
+
+
+def test_what_was_lost_while_it_was_asked_about_is_not_sent() -> None:
+    reconciling = a_channel(on_uncertain=OnUncertain.RECONCILE)
+    table = Table(reconciling, facility=ASKABLE, timing=Timing(lease_seconds=30.0))
+    table.answer(a_claimed(1, 2, doubt=True, lease_left_seconds=30.0))
+    (held,) = table.asked
+    while not table.until_said().renew:
+        table.answer()
+    table.answer(lost=(held,))
+    assert table.cancelled == [held]
+    assert table.ask_answered(held, NotSent("never seen")).sent == []
+    word = settled(table.until_said())[held]
+    assert (word.outcome, word.kind) == (None, None)
+
+
 def test_a_lost_lease_stops_the_work_and_the_late_reply_is_said() -> None:
     table = Table(timing=Timing(lease_seconds=14.0)).answer(a_claimed(1, lease_left_seconds=14.0))
     while not table.until_said().renew:

@@ -177,6 +177,10 @@ async def test_no_time_at_all_is_not_sent() -> None:
             reply = await on.send(timeout_seconds=timeout_seconds)
             assert (reply.phase, reply.reason) == (Phase.NOT_SENT, Trouble.TIMEOUT)
         assert server.log.requests == []
+        await on.send()  # nor on a connection that is there already
+        reply = await on.send(timeout_seconds=0.0)
+        assert (reply.phase, reply.reason) == (Phase.NOT_SENT, Trouble.TIMEOUT)
+        assert len(server.log.requests) == 1
 
 
 # --- addresses (D54) ---

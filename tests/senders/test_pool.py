@@ -9,7 +9,16 @@ import pytest
 from fencepost.core.reply import Phase
 from fencepost.senders.trouble import Trouble
 from tests.senders.peers import Peer
-from tests.senders.stage import Stage, answers, loopback, never, server_context, stage, until
+from tests.senders.stage import (
+    Stage,
+    answers,
+    loopback,
+    never,
+    open_files,
+    server_context,
+    stage,
+    until,
+)
 
 BOTH = pytest.mark.parametrize("protocol", ["h1", "h2"])
 
@@ -131,6 +140,19 @@ async def test_age_is_judged_by_wall_clock(
         await on.transport.wake()
         assert (await on.send()).phase is Phase.ANSWERED
         assert server.log.connections == connections
+
+
+@BOTH
+async def test_what_is_too_old_is_closed_at_waking_whether_it_is_needed_or_not(
+    protocol: str,
+) -> None:
+    async with stage() as on:
+        await on.serve(answers, protocol=protocol)
+        await on.send()
+        kept = open_files()
+        on.clock.seconds += 31
+        await on.transport.wake()
+        await until(lambda: open_files() < kept, "the old connection is closed")
 
 
 @BOTH

@@ -196,7 +196,7 @@ class Deliveries:
     def _cannot_go_on(self, flight: Flight, now: float) -> bool:
         newer = self.inflight.shadows_of(flight.claimed.id)
         paused = self.gates[flight.claimed.channel].is_paused(now)
-        stopped = flight.lost or flight.cancelled or bool(newer) or paused
+        stopped = flight.cancelled or bool(newer) or paused  # a lost one is cancelled
         return stopped or not self.budget.may_start(now, flight.lease_until)
 
     def _settle_shadows(self, flight: Flight, outcome: Outcome, now: float) -> None:

@@ -55,10 +55,12 @@ class Transport:
         loop = asyncio.get_running_loop()
         began = loop.time()
         progress = Progress()
+        if timeout_seconds <= 0:  # what begins is not stopped before it has read its socket
+            return progress.reply(Trouble.TIMEOUT, "no time at all", 0.0)
         trouble: Trouble | None = None
         detail = ""
         try:
-            async with Deadline(began + timeout_seconds):
+            async with Deadline(began + timeout_seconds, asked=lambda: progress.asked):
                 await self._exchange(request, progress)
         except (Unsent, Broken) as wrong:
             trouble, detail = wrong.trouble, wrong.detail
