@@ -21,6 +21,7 @@ from rig.sam.image import ARCHITECTURE, VERSION
 
 SAM = ROOT / ".cache" / "sam-venv" / "bin" / "sam"  # an environment of its own (see the Makefile)
 BUILD = ROOT / ".cache" / "sam-local" / "build"  # not what `make sam-check` built to be deployed
+ADDED = ("AWS_ENDPOINT_URL",)  # what a local function needs and a deployed one must not have
 INVOKE_SECONDS = 300.0
 LISTENS_SECONDS = 60.0
 PARAMETERS = ["--parameter-overrides", f"Architecture={ARCHITECTURE}"]
@@ -116,10 +117,9 @@ class Sam:
         return [str(SAM), "local", name, *arguments, *options, *self._engine.add_host]
 
     def _write_template(self) -> None:
-        """What was built, plus the one variable a local function needs and a deployed one must not have: where AWS is.
-        SAM passes no variable that the template does not name."""
+        """What was built, with names for what is added: SAM passes no variable that the template does not name."""
         template = yaml.safe_load((BUILD / "template.yaml").read_text())
-        template["Globals"]["Function"]["Environment"]["Variables"]["AWS_ENDPOINT_URL"] = ""
+        template["Globals"]["Function"]["Environment"]["Variables"] |= dict.fromkeys(ADDED, "")
         self._template.write_text(yaml.safe_dump(template, sort_keys=False))
 
 

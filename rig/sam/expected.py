@@ -28,9 +28,9 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """One event's file.
 
     `database` is what the event finds: `empty` (no schema), `due` (notifications.toml) or another event's name: what
-    that one left. `due`: so many more are due. `objects`: files in S3, by bucket/key. `times`: the event comes so often, one
-    after the other, and each time `answer` must hold: members of what the function returns. `after`: numbers of the
-    account at the end. `actions`: how often the log names each of these, all invocations together."""
+    that one left. `due`: so many more are due. `objects`: files in S3, by bucket/key. `times`: the event comes so
+    often, one after the other, and each time `answer` must hold: members of what the function returns. `after`:
+    numbers of the account at the end. `actions`: how often the log names each of these, all invocations together."""
 
     function: str
     database: str = "tick"

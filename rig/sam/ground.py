@@ -23,7 +23,7 @@ from rig.ground import ROOT
 from rig.postgres import LocalPostgres, local_postgres
 from rig.provider.count import count
 from rig.receiver import SECRET, LocalProvider, local_provider
-from rig.sam.cli import Environments
+from rig.sam.cli import ADDED, Environments
 from rig.sam.engine import HOST_NAME, Engine
 from rig.sam.expected import Expected
 
@@ -32,6 +32,14 @@ ACCOUNT = (HERE / "account.sql").read_bytes()
 CHANNELS = HERE / "channels.toml"
 ENV_FILE = ROOT / "env.json"
 INSTALLATION = "local"
+MIGRATOR = "fencepost_migrator"
+USERS = {  # as docs/deploy.md makes them: no function may do more here than it may in the stack
+    "MigrateFunction": MIGRATOR,
+    "DeliverFunction": "fencepost_worker",
+    "BackfillFunction": "fencepost_backfill",
+}
+MIGRATOR_MADE = (HERE / "migrator.sql").read_bytes()
+BACKFILL_MADE = (HERE / "backfill.sql").read_bytes()
 PRIVATE = "not for any log"  # stands in every payload
 OF_EVENTS = (
     "hooks.example.com",
@@ -66,6 +74,9 @@ class Ground:
             source = self._databases.get(like, "template0")
             statement = sql.SQL("create database {} template {}")
             admin.execute(statement.format(sql.Identifier(name), sql.Identifier(source)))
+            admin.execute(MIGRATOR_MADE)
+            grant = sql.SQL("grant create on database {} to {}")
+            admin.execute(grant.format(sql.Identifier(name), sql.Identifier(MIGRATOR)))
         self._arrivals = len(self.provider.arrivals())
         queue = self.client("sqs").create_queue(QueueName=name)["QueueUrl"]
         return Place(self, name, queue)
@@ -119,22 +130,28 @@ class Place:
     def environments(self) -> Environments:
         """env.json, with the addresses of this one run."""
         engine, server = self.ground.engine, self.ground.server
-        queue = _from_inside(self.queue_url, engine)
         own = {
-            "DATABASE_URL": f"postgresql://postgres@{HOST_NAME}:{server.port}/{self.name}",
             "AWS_ENDPOINT_URL": _from_inside(self.ground.aws, engine),
+            "FENCEPOST_QUEUE_URL": _from_inside(self.queue_url, engine),
             "WEBHOOK_SECRET": SECRET,
         }
         given: dict[str, dict[str, str]] = json.loads(ENV_FILE.read_text())
-        queues = {
-            function: {name: queue for name in values if name.endswith("QUEUE_URL")}
+        return {
+            function: {
+                **values,
+                **{name: value for name, value in own.items() if name in values or name in ADDED},
+                "DATABASE_URL": f"postgresql://{USERS[function]}@{HOST_NAME}:{server.port}/{self.name}",
+            }
             for function, values in given.items()
         }
-        return {name: {**values, **own, **queues[name]} for name, values in given.items()}
 
     def migrate(self) -> None:
-        self.fencepost("migrate")
-        self.fencepost("bind", INSTALLATION)
+        """As the deploy step would, and what it then takes for the functions to log in."""
+        url = make_conninfo(self.url, user=MIGRATOR)
+        self.fencepost("migrate", "--database-url", url)
+        self.fencepost("bind", INSTALLATION, "--database-url", url)
+        with psycopg.connect(self.url, autocommit=True) as admin:
+            admin.execute(BACKFILL_MADE)
         self.fencepost("channel", "apply", str(CHANNELS))
 
     def enqueue(self, lines: Sequence[Mapping[str, Any]]) -> None:

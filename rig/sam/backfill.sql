@@ -1,0 +1,5 @@
+-- Who does the commands (docs/deploy.md), once a server; the roles it is in came with the schema.
+do $$ begin
+  create role fencepost_backfill login in role fencepost_operator, fencepost_worker;
+exception when duplicate_object then null;
+end $$;
