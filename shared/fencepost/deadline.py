@@ -9,24 +9,35 @@ import inspect
 from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 THAW_TURNS = 10  # of the loop; answers over TLS, HTTP/1.1 and HTTP/2, were read after three
+
+_ASKED: WeakKeyDictionary["asyncio.Task[Any]", Callable[[], bool]] = WeakKeyDictionary()
 
 
 class Deadline:
     """`asyncio.timeout_at` for whoever waits for a peer: raises TimeoutError after `when` and `turns` of the loop.
 
-    Of two, one inside the other and due together, the inner one needs fewer turns: it knows more.
+    Of two, one inside the other and due together, the inner one needs fewer turns: it knows more. Where `asked` says
+    that nothing was asked of the peer yet, no answer can be there: no turns, in which the question might still leave.
     """
 
-    def __init__(self, when: float, *, turns: int = THAW_TURNS) -> None:
+    def __init__(
+        self, when: float, *, turns: int = THAW_TURNS, asked: Callable[[], bool] = lambda: True
+    ) -> None:
         self._when = when
         self._turns = turns
+        self._asked = asked
         self._scope = asyncio.timeout(None)
 
     async def __aenter__(self) -> None:
         await self._scope.__aenter__()
         loop = asyncio.get_running_loop()
+        if (work := asyncio.current_task()) is not None:
+            _ASKED[work] = self._asked  # the innermost decides
+        if self._when <= loop.time():
+            self._scope.reschedule(self._when)  # there was no time at all: nothing begins
         self._alarm: asyncio.Handle = loop.call_at(self._when, self._due, self._turns)
 
     async def __aexit__(
@@ -40,17 +51,18 @@ class Deadline:
 
     def _due(self, turns_left: int) -> None:
         loop = asyncio.get_running_loop()
-        if turns_left > 0:
+        if turns_left > 0 and self._asked():
             self._alarm = loop.call_soon(self._due, turns_left - 1)
         else:
             self._scope.reschedule(loop.time())
 
 
 def stop(work: asyncio.Task[Any]) -> None:
-    """Cancel it once what lies in its socket was read. What has not begun does not begin any more."""
+    """Cancel it once what lies in its socket was read. What has not left does not leave any more."""
     coroutine = cast("Coroutine[Any, Any, Any]", work.get_coro())
-    unbegun = inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED
-    _after_turns(0 if unbegun else THAW_TURNS, work.cancel)
+    begun = inspect.getcoroutinestate(coroutine) != inspect.CORO_CREATED
+    asked = begun and _ASKED.get(work, lambda: True)()
+    _after_turns(THAW_TURNS if asked else 0, work.cancel)
 
 
 def _after_turns(turns: int, act: Callable[[], object]) -> None:

@@ -15,7 +15,7 @@ from fencepost.core.notification import AttemptOutcome, Claimed
 from fencepost.core.outcome import Delivered, NotSent
 from fencepost.core.reply import Phase, Reply
 from fencepost.core.step import Cancel, Command, Event, Finish, Replied, Send, Started, Tick
-from fencepost.deadline import Deadline
+from fencepost.deadline import Deadline, stop
 from fencepost.engine import Ended, run_once
 from tests.engine.fakes import (
     ACCEPTED,
@@ -183,3 +183,33 @@ def test_a_run_that_thaws_when_it_is_over_takes_along_what_was_answered(pairs: P
     assert [(unsaid.held.id, unsaid.outcome) for unsaid in ended.unsaid] == [
         (number, "delivered") for number in (1, 2, 3)
     ]
+
+
+async def turns_until_stopped(asked: bool, *, overdue: bool) -> int:
+    """How often the loop turns for a send that nobody answers, once it must stop."""
+    loop = asyncio.get_running_loop()
+    turned = 0
+
+    async def waits() -> None:
+        nonlocal turned
+        async with Deadline(loop.time() + (0.05 if overdue else 60.0), asked=lambda: asked):
+            if overdue:
+                Pairs(thaw_at=loop.time() + 0.1).stand_still()
+            else:
+                loop.call_soon(stop, waiting)
+            while True:
+                turned += 1
+                await asyncio.sleep(0)
+
+    waiting = asyncio.ensure_future(waits())
+    async with asyncio.timeout(BOUND_SECONDS):
+        await asyncio.gather(waiting, return_exceptions=True)
+    return turned
+
+
+@pytest.mark.parametrize("overdue", [True, False], ids=["overdue", "stopped"])
+def test_a_request_that_has_not_left_gets_no_turns_to_leave(overdue: bool) -> None:
+    """A row lost in a stall may be in somebody else's hands by now."""
+    unasked = asyncio.run(turns_until_stopped(False, overdue=overdue))
+    asked = asyncio.run(turns_until_stopped(True, overdue=overdue))
+    assert (unasked <= 3, asked > 5) == (True, True), (unasked, asked)

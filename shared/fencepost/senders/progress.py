@@ -13,6 +13,11 @@ class Progress:
         self.headers: dict[str, str] = {}
         self.body = bytearray()
 
+    @property
+    def asked(self) -> bool:
+        """Whether an answer may be under way."""
+        return self.phase is not Phase.NOT_SENT
+
     def left(self) -> None:
         """A byte of the request is leaving."""
         if self.phase is Phase.NOT_SENT:  # an early answer stands while the rest still leaves
