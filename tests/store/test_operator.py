@@ -1,5 +1,6 @@
 """The operator's side of a real database."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -362,6 +363,17 @@ class TestMoves:
 
 
 class TestInspection:
+    def test_a_payload_that_cannot_be_read_has_a_story_too(
+        self, operator: Operator, bench: PostgresBench
+    ) -> None:
+        (id,) = bench.enqueue()
+        bench.admin.execute(
+            """update fencepost.notification set payload = '{"data": {"n": 1e5000}}'"""
+        )
+        seen = operator.inspect(id, payload=True)
+        assert seen is not None
+        assert seen.payload == {"data": {"n": math.inf}}
+
     def test_recipient_and_payload_only_when_asked_for(
         self, bench: PostgresBench, operator: Operator
     ) -> None:

@@ -10,6 +10,7 @@ import msgspec
 import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
+from psycopg.types.json import set_json_loads
 
 from fencepost.core.access import ImpossibleAccess
 from fencepost.core.operation import DatabaseAway, Refused
@@ -20,6 +21,7 @@ from fencepost.store.new_notification import Enqueued, NewNotification
 from fencepost.store.new_notification import Refused as RowRefused
 from fencepost.store.operator_error import BUSY, translated
 from fencepost.store.producer import enqueue_many
+from fencepost.store.words import read_json
 
 QUERIES = Path(__file__).parent / "queries"
 CONNECT_TIMEOUT_SECONDS = 10
@@ -106,7 +108,7 @@ def _connected(conninfo: str) -> Connection:
     """A malformed connection string is never quoted: it holds the password."""
     try:
         read_url(conninfo)
-        return psycopg.connect(
+        connection = psycopg.connect(
             conninfo,
             autocommit=True,
             prepare_threshold=None,
@@ -114,6 +116,8 @@ def _connected(conninfo: str) -> Connection:
             application_name="fencepost operator",
             row_factory=dict_row,
         )
+        set_json_loads(read_json, connection)
+        return connection
     except psycopg.OperationalError:
         raise
     except ImpossibleAccess as error:

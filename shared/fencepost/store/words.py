@@ -55,7 +55,7 @@ def clean(text: str | None) -> str | None:
     return whole.replace("\0", "\ufffd")
 
 
-def read_json(text: str) -> Any:
+def read_json(text: str | bytes) -> Any:
     """Whatever the database holds as JSON (G9): a row that broke its reader would break every claim it is in."""
     try:
         return json.loads(text, parse_int=_integer)

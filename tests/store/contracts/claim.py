@@ -1,6 +1,7 @@
 """Claiming, leases, seq, gates and the end of a run."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -118,6 +119,17 @@ class ClaimContract:
         first = worker.claim_one()
         worker.settle(retry(first.held))
         assert worker.claim_one().idempotency_key == first.idempotency_key
+
+    def test_what_never_left_leaves_no_digest(self, bench: Bench) -> None:
+        """Or other bytes would be refused although nobody has seen the first."""
+        bench.enqueue()
+        worker = Worker(bench)
+        unsent, sent = Facts(digest=b"a" * 16), Facts(digest=b"b" * 16)
+        worker.settle(replace(not_sent(worker.claim_one().held), facts=unsent))
+        again = worker.claim_one()
+        assert again.first_digest is None
+        worker.settle(retry(again.held, facts=sent))
+        assert worker.claim_one().first_digest == b"b" * 16
 
     def test_the_first_attempt_that_may_have_been_sent_is_remembered(self, bench: Bench) -> None:
         bench.enqueue()
