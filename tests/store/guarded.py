@@ -153,7 +153,7 @@ def guarded_postgres(
             yield guarded
             guarded.admin.close()
         finally:
-            server.stop()
+            server.stop(signal.SIGQUIT)  # nothing of it is wanted any more
 
 
 def _certified(authority: trustme.CA, folder: Path) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from signal import SIGINT, SIGQUIT
 from time import monotonic
 
@@ -16,18 +15,13 @@ from fencepost.core.exchange import Failure
 from fencepost.core.line import Level
 from fencepost.core.operation import DatabaseAway
 from fencepost.core.tally import Count, Ending
-from fencepost.ports import StoreFailed
 from fencepost.store.backfill import CommandStore
-from fencepost.store.statement import connected
 from tests.store.guarded import PASSWORD, ROLE, Guarded, guarded_postgres
-from tests.store.runs import Bench, Ticker, bench_on, delivered, first_time, in_mid_send
+from tests.store.runs import Bench, bench_on, delivered, first_time, in_mid_send
 from tests.store.session import Wire, until
 from tests.store.test_backfill import label
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
-SLOTS = 6  # of the small server, for everybody
-STORM = 20  # runs at once
-PLACES = 5  # for them: ten, without those of superusers and of this test
 READ_ONLY = "default_transaction_read_only"
 
 
@@ -44,21 +38,6 @@ def bench(guarded: Guarded) -> Iterator[Bench]:
         yield opened
     guarded.password(PASSWORD)
     guarded.setting(READ_ONLY, None)
-
-
-class Vault:
-    """Passwords one after another; the last is given for ever. Counts how often one was read anew."""
-
-    def __init__(self, bench: Bench, *passwords: str) -> None:
-        self._bench = bench
-        self._passwords = list(passwords)
-        self.renewed = 0
-
-    def conninfo(self, *, anew: bool = False) -> str:
-        if anew:
-            self.renewed += 1
-            del self._passwords[:-1]
-        return self._bench.url(self._passwords[0])
 
 
 def test_cold_and_warm_are_one_login(guarded: Guarded, bench: Bench) -> None:
@@ -103,6 +82,7 @@ def test_while_the_server_is_down_nothing_begins(guarded: Guarded, bench: Bench)
     try:
         assert bench.ticker.failed_tick().failure is Failure.AWAY
     finally:
+        guarded.server.start()
         up_again(bench)
     line = bench.ticker.only_trouble()
     assert (line.level, line.action) == (Level.ERROR, "run_not_started")
@@ -133,6 +113,38 @@ def test_a_restart_in_mid_run(guarded: Guarded, bench: Bench, signal: int) -> No
     bench.ticker.sender.on_send = in_mid_send(once)
     bench.enqueue(4)
     assert delivered(bench.ticker.tick(12)) == 4
+    assert {line.action for line in bench.ticker.troubles()} == {"exchange_trouble"}
+    bench.assert_delivered_at_once(4)
+
+
+def test_a_crash_while_the_server_works_on_an_exchange(guarded: Guarded, bench: Bench) -> None:
+    """C7. The exchange waits for a row, the server dies under it; its words are said again after the restart."""
+    observer = psycopg.connect(guarded.server.url, autocommit=True)
+    waiting = (
+        "select count(*) from pg_stat_activity where usename = %s and wait_event_type = 'Lock'"
+    )
+
+    def at_work() -> bool:
+        return observer.execute(waiting.encode(), [ROLE]).fetchone() == (1,)
+
+    def crash() -> None:
+        until(at_work, "the exchange to wait")
+        guarded.server.stop(SIGQUIT)
+        guarded.server.start()
+
+    accident = threading.Thread(target=crash)
+
+    def hold() -> None:
+        bench.admin.execute("begin")
+        bench.admin.execute("select from fencepost.run for update")
+        accident.start()
+
+    bench.ticker.sender.on_send = in_mid_send(first_time(hold))
+    bench.enqueue(4)
+    assert delivered(bench.ticker.tick(15)) == 4
+    accident.join()
+    observer.close()
+    up_again(bench)
     assert {line.action for line in bench.ticker.troubles()} == {"exchange_trouble"}
     bench.assert_delivered_at_once(4)
 
@@ -182,74 +194,6 @@ def test_25006_in_mid_run_is_said_again_to_the_writer(guarded: Guarded, bench: B
     assert (line.action, line.particulars["failure"]) == ("exchange_trouble", "away")
     assert guarded.logins() == before + 2
     bench.assert_delivered_at_once(4)
-
-
-def test_a_rotated_password_is_read_anew_once(guarded: Guarded, bench: Bench) -> None:
-    """28P01. The open connection goes on; the next dial shows the old password, hears no, and reads the new one."""
-    vault = Vault(bench, PASSWORD, "second-hunter2")
-    bench.ticker.on(vault)
-    bench.ticker.tick()
-    guarded.password("second-hunter2")
-    bench.enqueue(2)
-    assert delivered(bench.ticker.tick()) == 2
-    assert bench.ticker.troubles() == []
-    bench.enqueue(2)
-    before = guarded.logins()
-    guarded.end_backends()
-    assert delivered(bench.ticker.tick()) == 2
-    line = bench.ticker.only_trouble()
-    assert line.action == "database_redialled"
-    assert "accepted with credentials read anew" in line.particulars["reason"]
-    assert (vault.renewed, guarded.logins()) == (1, before + 1)
-    bench.assert_delivered_at_once(4)
-
-
-def test_a_password_that_stays_wrong_is_tried_twice_and_said_once(
-    guarded: Guarded, bench: Bench
-) -> None:
-    vault = Vault(bench, "old-hunter2", "wrong-hunter2")
-    bench.ticker.on(vault)
-    bench.enqueue(2)
-    refused = "password authentication failed for user"
-    before = guarded.log().count(refused)
-    assert bench.ticker.failed_tick().failure is Failure.REFUSED
-    line = bench.ticker.only_trouble()
-    assert (line.level, line.action) == (Level.ERROR, "run_not_started")
-    assert refused in line.particulars["detail"]
-    assert (vault.renewed, guarded.log().count(refused)) == (1, before + 2)
-    bench.assert_waiting(2)
-
-
-def test_a_password_that_is_the_same_when_read_anew_is_not_tried_again(
-    guarded: Guarded, bench: Bench
-) -> None:
-    vault = Vault(bench, "wrong-hunter2")
-    bench.ticker.on(vault)
-    refused = "password authentication failed for user"
-    before = guarded.log().count(refused)
-    assert bench.ticker.failed_tick().failure is Failure.REFUSED
-    assert (vault.renewed, guarded.log().count(refused)) == (1, before + 1)
-
-
-def test_a_rotated_password_in_mid_run(guarded: Guarded, bench: Bench) -> None:
-    def rotate() -> None:
-        guarded.password("second-hunter2")
-        guarded.end_backends()
-
-    vault = Vault(bench, PASSWORD, "second-hunter2")
-    bench.ticker.on(vault)
-    bench.ticker.sender.on_send = in_mid_send(first_time(rotate))
-    bench.enqueue(4)
-    assert delivered(bench.ticker.tick()) == 4
-    assert bench.ticker.only_trouble().action == "exchange_trouble"
-    assert vault.renewed == 1
-    bench.assert_delivered_at_once(4)
-
-
-def test_a_connection_string_that_cannot_be_read_is_not_quoted(bench: Bench) -> None:
-    bench.ticker.on("postgresql://worker:hunter2%zz@db/app")
-    assert bench.ticker.failed_tick().failure is Failure.REFUSED
-    assert "cannot be read" in bench.ticker.only_trouble().particulars["detail"]
 
 
 def test_a_silent_wire_ends_the_run_in_time_and_nothing_is_sent_after(
@@ -313,93 +257,6 @@ def test_a_database_that_forgets_what_it_confirmed_is_told_of(
     assert all("synchronous_commit is off" in line.particulars["reason"] for line in warned)
 
 
-def test_without_a_free_slot_a_run_backs_off_and_leaves_everything() -> None:
-    """C11: more runs at once than the server has room for."""
-    slots = {"max_connections": str(SLOTS), "superuser_reserved_connections": "2"}
-    with guarded_postgres(settings=slots) as small, bench_on(small) as bench:
-        url = bench.url()
-        bench.ticker.on(url)
-        bench.enqueue(3)
-        crowd = []
-        for _ in range(SLOTS):
-            try:
-                crowd.append(psycopg.connect(url))
-            except psycopg.OperationalError:
-                break
-        failed = bench.ticker.failed_tick()
-        assert failed.failure is Failure.AWAY
-        line = bench.ticker.only_trouble()
-        assert (line.level, line.action) == (Level.ERROR, "run_not_started")
-        assert "slots" in line.particulars["detail"] or "clients" in line.particulars["detail"]
-        bench.assert_waiting(3)
-        for one in crowd:
-            one.close()
-        until(lambda: small.backends() == [], "the crowd has left")
-        assert delivered(bench.ticker.tick()) == 3
-        bench.assert_delivered_at_once(3)
-
-
-def test_a_storm_of_runs_on_few_slots_delivers_everything_once() -> None:
-    """C11: many runs for few places: some deliver, the others leave, and nothing is lost or sent twice."""
-    slots = {"max_connections": "10", "superuser_reserved_connections": "3"}
-    with guarded_postgres(settings=slots) as small, bench_on(small) as first:
-        url = first.url()
-        first.ticker.on(url)
-        first.enqueue(60)
-        together = threading.Barrier(STORM)
-        tickers = [Ticker() for _ in range(STORM)]
-
-        def one(ticker: Ticker) -> int | None:
-            ticker.on(url)
-            together.wait(20)
-            try:
-                return delivered(ticker.tick(8.0))
-            except StoreFailed as failed:
-                assert failed.failure is Failure.AWAY  # noqa: PT017  (in a thread, and not for all)
-                return None
-
-        with ThreadPoolExecutor(STORM) as pool:
-            came = list(pool.map(one, tickers))
-        assert came.count(None) == STORM - PLACES, "warm sandboxes keep their places"
-        for ticker in tickers:
-            ticker.end()
-        until(lambda: small.backends() == [], "all have left")
-        while first.rows("select count(*) from fencepost.queue") != [(0,)]:
-            first.ticker.tick()
-        closed = "select kind::text, max(attempts), count(*) from fencepost.closed group by 1"
-        assert first.rows(closed) == [("delivered", 1, 60)]
-
-
-def restart(bench: Bench, *, crash: bool = False) -> None:
-    bench.guarded.server.stop(SIGQUIT if crash else SIGINT)
-    up_again(bench)
-
-
-def up_again(bench: Bench) -> None:
-    """Started, and the test's own connections with it."""
-    bench.guarded.server.start()
-    bench.admin.close()
-    bench.guarded.admin.close()
-    bench.guarded.connect()
-    bench.connect()
-
-
-def test_an_operators_connection_reads_a_rotated_password_anew_too(
-    guarded: Guarded, bench: Bench
-) -> None:
-    vault = Vault(bench, "old-hunter2", PASSWORD)
-    with connected(vault) as connection:
-        assert connection.info.user == ROLE
-    assert vault.renewed == 1
-    vault = Vault(bench, "old-hunter2", "wrong-hunter2")
-    refused = "password authentication failed for user"
-    before = guarded.log().count(refused)
-    with pytest.raises(DatabaseAway, match=refused) as failed:
-        connected(vault)
-    assert "hunter2" not in str(failed.value)
-    assert (vault.renewed, guarded.log().count(refused)) == (1, before + 2)
-
-
 def test_commands_leave_a_server_that_only_reads(guarded: Guarded, bench: Bench) -> None:
     """The connection of a warm backfill sandbox: 25006 is said once, and the next command finds the writer."""
     commands = CommandStore(make_conninfo(guarded.server.url, dbname=bench.name))
@@ -412,3 +269,17 @@ def test_commands_leave_a_server_that_only_reads(guarded: Guarded, bench: Bench)
     guarded.setting(READ_ONLY, None)
     assert commands.begin(Drain(label=label(0))).verdict is Verdict.BEGUN
     commands.close()
+
+
+def restart(bench: Bench, *, crash: bool = False) -> None:
+    bench.guarded.server.stop(SIGQUIT if crash else SIGINT)
+    bench.guarded.server.start()
+    up_again(bench)
+
+
+def up_again(bench: Bench) -> None:
+    """The test's own connections to a server that was started anew."""
+    bench.admin.close()
+    bench.guarded.admin.close()
+    bench.guarded.connect()
+    bench.connect()

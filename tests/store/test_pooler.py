@@ -109,7 +109,7 @@ def prepare(url: str, count: int) -> None:
                 connection.commit()
 
 
-async def deliver(url: str) -> list[int]:
+async def deliver(url: str, at_once: int = 7) -> list[int]:
     """A whole run, in exchanges of a few rows: claim, renew, settle, claim …, last."""
     store = PostgresStore(url)
     try:
@@ -132,7 +132,7 @@ async def deliver(url: str) -> list[int]:
                     seq=seq,
                     lease_seconds=20,
                     settle=words,
-                    claim=(Want(channel=channel.id, limit=7),),
+                    claim=(Want(channel=channel.id, limit=at_once),),
                 )
             )
             assert set(answer.verdicts) <= {Verdict.APPLIED}
@@ -152,6 +152,20 @@ async def deliver(url: str) -> list[int]:
         return ids
     finally:
         await store.close()
+
+
+def test_a_hundred_claims_each_on_one_session(server: LocalPostgres, database: str) -> None:
+    """Q32. A driver that prepares by name meets its own names in the other's session."""
+    with pooler(server.url, size=1) as pooled:
+        url = make_conninfo(pooled, dbname=database)
+        prepare(url, 200)
+
+        async def both() -> list[list[int]]:
+            return list(await asyncio.gather(deliver(url, 1), deliver(url, 1)))
+
+        first, second = asyncio.run(both())
+    assert sorted(first + second) == list(range(1, 201))
+    assert min(len(first), len(second)) > 50, "they took turns"
 
 
 def test_a_producers_rollback_through_the_pooler(pooled_url: str) -> None:
