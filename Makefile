@@ -67,7 +67,7 @@ $(RUNTIME):
 sam-check: setup $(SAM) $(RUNTIME) ## validate, build for this machine, and invoke what was built (needs python3.13 on PATH)
 	SAM_CLI_TELEMETRY=0 $(SAM) validate --lint
 	SAM_CLI_TELEMETRY=0 ARCHITECTURE=$(MACHINE) $(SAM) build --parameter-overrides Architecture=$(MACHINE)
-	FENCEPOST_BUILT=.aws-sam/build FENCEPOST_RUNTIME_PYTHON=$(RUNTIME) $(BIN)/python -m pytest tests/built
+	FENCEPOST_BUILT=.aws-sam/build FENCEPOST_RUNTIME_PYTHON=$(RUNTIME) FENCEPOST_SAM_PYTHON=$(dir $(SAM))python $(BIN)/python -m pytest tests/built
 
 sam-local: setup $(SAM) ## every events/*.json in containers, judged (Docker, or root on Debian); one: ONLY=tick; with logs: LOGS=1
 	$(BIN)/python -m rig.sam $(if $(ONLY),--only $(ONLY)) $(if $(LOGS),--logs)
