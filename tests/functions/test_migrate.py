@@ -201,8 +201,9 @@ def test_an_answer_that_is_not_taken_is_said_again(migrate: Migrate, stack: Clou
     assert [answer.told["Status"] for answer in stack.answers] == ["SUCCESS"] * 3
 
 
+@pytest.mark.parametrize("seconds", [12.5, 5.0])
 def test_a_migration_that_waits_is_cut_and_rolled_back_in_time_to_be_answered(
-    migrate: Migrate, stack: CloudFormation, empty_url: str
+    migrate: Migrate, stack: CloudFormation, empty_url: str, seconds: float
 ) -> None:
     """Somebody else holds the turn: without the cut the function would be killed, and leave its transaction open."""
     migrate({}, Context())
@@ -210,7 +211,7 @@ def test_a_migration_that_waits_is_cut_and_rolled_back_in_time_to_be_answered(
         connection.execute("delete from fencepost.migration where file = '090_roles'")
         with connection.transaction():
             connection.execute("lock table fencepost.migration in access exclusive mode")
-            migrate(stack.event("Update"), Context(seconds=12.5))
+            migrate(stack.event("Update"), Context(seconds=seconds))
         told = stack.answers[0].told
         assert told["Status"] == "FAILED"
         others = "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"

@@ -2,14 +2,18 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+
+import psycopg
 
 from fencepost.core.deployment import Standing
 from fencepost.core.operation import SchemaMissing
 from fencepost.store.migration import State
 from fencepost.store.operator import Operator
+from fencepost.store.statement import Connection
 
 WHO = "deploy"
+CUT_EVERY_SECONDS = 0.1
 
 
 class SchemaStep:
@@ -48,10 +52,22 @@ def schema_step(conninfo: str, *, within_seconds: float) -> Iterator[SchemaStep]
     """Whatever still goes on in the database when the time is up is cancelled there, and rolled back: a sandbox
     that is frozen or killed in mid-migration would leave its transaction, and its locks, behind."""
     with Operator(conninfo, who=WHO) as operator:
-        cut = threading.Timer(max(within_seconds, 0.0), operator.say.connection.cancel)
+        over = threading.Event()
+        cut = threading.Thread(
+            target=_cut, args=(operator.say.connection, max(within_seconds, 0.0), over)
+        )
         cut.start()
         try:
             yield SchemaStep(operator)
         finally:
-            cut.cancel()
+            over.set()
             cut.join()
+
+
+def _cut(connection: Connection, after_seconds: float, over: threading.Event) -> None:
+    """Again and again: one cancel may fall between two statements."""
+    if over.wait(after_seconds):
+        return
+    while not over.wait(CUT_EVERY_SECONDS):
+        with suppress(psycopg.Error):  # it may be gone: then there is nothing to cut
+            connection.cancel()
