@@ -86,6 +86,6 @@ def test_the_brake_of_a_deploy_is_there() -> None:
     for name in FUNCTIONS:
         group = translated()[f"{name}DeploymentGroup"]["Properties"]
         assert group["AlarmConfiguration"]["Enabled"] is True
-        assert len(group["AlarmConfiguration"]["Alarms"]) >= 2
+        assert len(group["AlarmConfiguration"]["Alarms"]) == 1
         assert "DEPLOYMENT_STOP_ON_ALARM" in group["AutoRollbackConfiguration"]["Events"]
         assert "CodeDeployLambdaAliasUpdate" in translated()[f"{name}Aliaslive"]["UpdatePolicy"]
