@@ -5,7 +5,7 @@ import pytest
 from fencepost.core.budget import Timing
 from fencepost.core.exchange import Failure, GateAnswer, Verdict
 from fencepost.core.fact import BadRowParked, ChannelSkipped, RowsClaimed, WordSettled
-from fencepost.core.notification import AttemptOutcome, Held, Kind, OnUncertain
+from fencepost.core.notification import AttemptOutcome, Claimed, Held, Kind, OnUncertain
 from fencepost.core.outcome import (
     CredentialFailure,
     Delivered,
@@ -374,6 +374,38 @@ def test_what_was_lost_while_it_was_asked_about_is_not_sent() -> None:
     assert table.ask_answered(held, NotSent("never seen")).sent == []
     word = settled(table.until_said())[held]
     assert (word.outcome, word.kind) == (None, None)
+
+
+def asking(*others: Claimed) -> Table:
+    """A run that asks about a row in doubt, and works on others."""
+    table = Table(a_channel(on_uncertain=OnUncertain.RECONCILE), facility=ASKABLE)
+    table.answer(DOUBTFUL, *others)
+    assert table.asked == [DOUBTFUL.held]
+    return table
+
+
+def test_what_this_run_took_over_anew_while_it_asked_is_not_sent_at_the_old_fence() -> None:
+    table = asking()
+    table.until_said()
+    table.answer(a_claimed(1, 3, doubt=True, attempts=3, interruptions=1))
+    assert table.ask_answered(DOUBTFUL.held, NotSent("never seen")).sent == []
+    assert {held.fence for held in settled(table.until_said())} == {2, 3}
+
+
+def test_what_was_asked_about_waits_where_its_channel_was_paused_meanwhile() -> None:
+    table = asking(TWO).reply(TWO.held, CredentialFailure("the key is wrong"))
+    assert table.ask_answered(DOUBTFUL.held, NotSent("never seen")).sent == []
+    word = settled(table.until_said())[DOUBTFUL.held]
+    assert (word.outcome, word.kind) == (None, None)
+    assert word.delay_seconds > 60.0
+
+
+def test_rows_it_has_not_heard_of_keep_a_refused_run_until_they_are_released() -> None:
+    table = Table().fail(Failure.UNKNOWN)
+    table.until_said()
+    assert table.fail(Failure.REFUSED).finished is None
+    said = table.until_said()
+    assert (said.seq, said.last) == (1, True)
 
 
 def test_a_lost_lease_stops_the_work_and_the_late_reply_is_said() -> None:
