@@ -5,7 +5,7 @@ import uuid
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fencepost.backfill.commands import command_message, continuation_message, read_command
@@ -140,6 +140,7 @@ NAMES = [
     st.dictionaries(st.sampled_from(NAMES), ANYTHING),
     st.sampled_from(["enqueue", "redrive", "replay", "evidence"]),
 )
+@settings(max_examples=50, deadline=None)
 def test_any_json_is_a_command_or_refused(words: dict[str, Any], command: str) -> None:
     said = {"version": 1, "command": command, "id": str(uuid.uuid4()), **words}
     assert refusal(json.dumps(said)) != ""

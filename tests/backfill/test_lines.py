@@ -54,14 +54,20 @@ def test_wherever_it_is_taken_up_again_the_lines_are_the_same(
         for start, end in pairwise(places):
             piece = next(iter(in_batches(text, start, bytes_max=bytes_max)))
             assert piece.end == end
-            found += [*piece.good, *piece.bad]
-        assert sorted(found, key=lambda one: one.number) == sorted(
-            (line for batch in whole for line in [*batch.good, *batch.bad]),
-            key=lambda one: one.number,
-        )
+            found.extend(piece.good)
+            found.extend(piece.bad)
+        wanted: list[Good | Bad] = []
+        for batch in whole:
+            wanted.extend(batch.good)
+            wanted.extend(batch.bad)
+        assert by_number(found) == by_number(wanted)
         assert places[-1].byte == len(text)
     finally:
         module.LINE_BYTES_MAX, module.CHUNK_BYTES = before
+
+
+def by_number(lines: list[Good | Bad]) -> list[Good | Bad]:
+    return sorted(lines, key=lambda line: line.number)
 
 
 def test_a_line_that_is_too_long_is_one_bad_line_read_past_in_pieces(small: None) -> None:

@@ -55,7 +55,7 @@ begin
 end $f$;
 
 -- The command's row, locked, if this fence still holds it; else nothing.
-create function fencepost.turn_(p_id uuid, p_fence bigint) returns fencepost.command language plpgsql as $f$
+create function fencepost.command_turn_(p_id uuid, p_fence bigint) returns fencepost.command language plpgsql as $f$
 declare v fencepost.command;
 begin
   select c.* into v from fencepost.command c where c.id = p_id and c.fence = p_fence and c.ended_at is null for update;
@@ -87,7 +87,7 @@ end $f$;
 -- It has ended: done or refused. False: this fence no longer holds it.
 create function fencepost.end_command(p_id uuid, p_fence bigint, p_ending text, p_reason text, p_counts jsonb) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $f$
-declare v fencepost.command := fencepost.turn_(p_id, p_fence);
+declare v fencepost.command := fencepost.command_turn_(p_id, p_fence);
 begin
   if v.id is null then return false; end if;
   perform fencepost.advance_(v, v.place, p_counts, p_ending, p_reason);
@@ -97,7 +97,7 @@ end $f$;
 -- A message with this number is on its way to carry it on. Said after the queue took it.
 create function fencepost.command_continued(p_id uuid, p_fence bigint, p_continuation int) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $f$
-declare v fencepost.command := fencepost.turn_(p_id, p_fence);
+declare v fencepost.command := fencepost.command_turn_(p_id, p_fence);
 begin
   if v.id is null then return false; end if;
   update fencepost.command c set continuation = greatest(v.continuation, p_continuation) where c.id = p_id;
@@ -122,7 +122,7 @@ create function fencepost.command_enqueue(
 returns table (verdict text, counts jsonb, lines bigint[], faults text[])
 language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $f$
 #variable_conflict use_column
-declare v fencepost.command := fencepost.turn_(p_id, p_fence); v_counts jsonb; v_lines bigint[]; v_faults text[]; v_ending text := case when p_last then 'done' end;
+declare v fencepost.command := fencepost.command_turn_(p_id, p_fence); v_counts jsonb; v_lines bigint[]; v_faults text[]; v_ending text := case when p_last then 'done' end;
 begin
   if v.id is null then return query select 'stale', '{}'::jsonb, '{}'::bigint[], '{}'::text[]; return; end if;
   begin
@@ -169,7 +169,7 @@ create function fencepost.command_move(p_id uuid, p_fence bigint, p_word text, p
                                        p_who text, p_why text, p_limit int)
 returns table (verdict text, counts jsonb, place jsonb) language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $f$
 #variable_conflict use_column
-declare v fencepost.command := fencepost.turn_(p_id, p_fence); v_ids bigint[] := p_ids; v_place jsonb; v_last boolean := p_last; v_counts jsonb;
+declare v fencepost.command := fencepost.command_turn_(p_id, p_fence); v_ids bigint[] := p_ids; v_place jsonb; v_last boolean := p_last; v_counts jsonb;
 begin
   if v.id is null then return query select 'stale', '{}'::jsonb, '{}'::jsonb; return; end if;
   perform fencepost.known_channel_(p_channel);
@@ -182,20 +182,15 @@ begin
   return query select fencepost.advance_(v, v_place, v_counts, case when v_last then 'done' end), v_counts, v_place;
 end $f$;
 
--- What became of them, counted. Dead is a word for held ones only: of an open one it would take the doubt away, and it would be sent again.
+-- What became of them, counted.
 create function fencepost.moved_(p_ids bigint[], p_word text, p_who text, p_why text) returns table (verdict text, count bigint) language plpgsql as $f$
 #variable_conflict use_column
-declare v_held bigint[] := p_ids;
 begin
   if p_word in ('redrive', 'resend') then
     return query select m.verdict, count(*) from fencepost.redrive(p_ids, p_word = 'resend', p_who, p_why) m group by m.verdict;
-    return;
+  else
+    return query select m.verdict, count(*) from fencepost.resolve(p_ids, p_word, p_who, p_why) m group by m.verdict;
   end if;
-  if p_word = 'dead' then
-    select coalesce(array_agg(w.id), '{}') into v_held from unnest(p_ids) as w(id) where fencepost.state_(w.id) = 'uncertain';
-    return query select s.state, count(*) from unnest(p_ids) as w(id), lateral (select fencepost.state_(w.id) as state offset 0) s where s.state <> 'uncertain' group by s.state;
-  end if;
-  return query select m.verdict, count(*) from fencepost.resolve(v_held, p_word, p_who, p_why) m group by m.verdict;
 end $f$;
 
 -- ---------------------------------------------------------------------------------------------------------------- replay
@@ -222,7 +217,7 @@ end $f$;
 create function fencepost.command_replay(p_id uuid, p_fence bigint, p_ids bigint[], p_last boolean, p_channel text, p_limit int)
 returns table (verdict text, counts jsonb, place jsonb) language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $f$
 #variable_conflict use_column
-declare v fencepost.command := fencepost.turn_(p_id, p_fence); v_ids bigint[] := p_ids; v_place jsonb; v_last boolean := p_last; v_counts jsonb; v_upto bigint;
+declare v fencepost.command := fencepost.command_turn_(p_id, p_fence); v_ids bigint[] := p_ids; v_place jsonb; v_last boolean := p_last; v_counts jsonb; v_upto bigint;
 begin
   if v.id is null then return query select 'stale', '{}'::jsonb, '{}'::jsonb; return; end if;
   if p_ids is null then

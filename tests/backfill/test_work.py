@@ -1,0 +1,167 @@
+"""One message, with a clock of the test's own and a database that only counts."""
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from fencepost.backfill.commands import command_message
+from fencepost.backfill.work import Backfill, Means
+from fencepost.core.backfill import Begun, Ended, Ending, Pace, Paged, Turn, Verdict
+from fencepost.core.command import Drain, Evidence, Lasting, Move, Replay, S3Object
+from fencepost.core.operation import DatabaseAway, Refused
+from fencepost.core.tally import Summary
+from fencepost.ports import Opened
+
+ID = uuid.UUID("5f0c3f4e-6f4b-4b0e-9d5e-0a5d0b6f2c11")
+REDRIVE = command_message({"command": "redrive", "id": str(ID), "select": {}})
+
+
+@dataclass
+class Database:
+    """Pages of `seconds` each, `pages` of them; what was said to it, in order."""
+
+    pages: int = 3
+    seconds: float = 1.0
+    began_seconds: float = 0.0
+    now: float = 0.0
+    said: list[str] = field(default_factory=list)
+    trouble: list[Exception] = field(default_factory=list)
+
+    def clock(self) -> float:
+        return self.now
+
+    def bound_to(self) -> str | None:
+        return "test"
+
+    def begin(self, command: Lasting | Drain) -> Begun:
+        if self.trouble:
+            raise self.trouble.pop()
+        self.said.append("begin")
+        self.now += self.began_seconds
+        return Begun(
+            verdict=Verdict.BEGUN, turn=Turn(id=command.label.id, fence=1, place={}), counts={}
+        )
+
+    def move(self, turn: Turn, command: Move) -> Paged:
+        self.said.append("page")
+        self.now += self.seconds
+        self.pages -= 1
+        verdict = Verdict.GOING if self.pages else Verdict.DONE
+        return Paged(verdict=verdict, counts={"redriven": 1}, place={})
+
+    def replay(self, turn: Turn, command: Replay) -> Paged:
+        raise AssertionError("nobody asked for it")
+
+    def enqueue(
+        self,
+        turn: Turn,
+        good: Sequence[tuple[int, Mapping[str, Any]]],
+        bad: Sequence[tuple[int, str]],
+        place: Mapping[str, Any],
+        *,
+        last: bool,
+        atomic: bool = False,
+    ) -> Paged:
+        raise AssertionError("nobody asked for it")
+
+    def continued(self, turn: Turn, continuation: int) -> bool:
+        self.said.append(f"continued {continuation}")
+        return True
+
+    def end(
+        self, turn: Turn, ending: Verdict, reason: str | None = None, *, counts: Mapping[str, int]
+    ) -> bool:
+        self.said.append("end")
+        return True
+
+    def evidence(self, evidence: Evidence) -> str:
+        return "L" * len(evidence.facts)
+
+
+class Nowhere:
+    def open(self, file: S3Object, *, byte: int, etag: str | None) -> Opened:
+        raise AssertionError("nobody asked for it")
+
+
+def never(seconds: float, correlation: str) -> Summary:
+    raise AssertionError("nobody asked for it")
+
+
+def taken(
+    database: Database, seconds: float, *, takes: int | None = 1, body: str = REDRIVE
+) -> Ended:
+    def send(bodies: Sequence[str], within: float) -> int:
+        assert takes is not None
+        said = [json.loads(body)["continuation"] for body in bodies]
+        database.said.append(f"sent {said}")
+        return takes
+
+    means = Means(
+        commands=database,
+        objects=Nowhere(),
+        run_once=never,
+        clock=database.clock,
+        installation="test",
+        send=None if takes is None else send,
+    )
+    return Backfill(means).take(body, Pace(limit=seconds, until=seconds))
+
+
+def test_it_ends_where_there_is_time() -> None:
+    database = Database(pages=3)
+    assert taken(database, 60).ending is Ending.DONE
+    assert database.said == ["begin", "page", "page", "page"]
+
+
+def test_the_queue_has_it_before_the_table_knows_and_the_message_is_acknowledged() -> None:
+    database = Database(pages=9)
+    ended = taken(database, 4)
+    assert (ended.ending, ended.counts) == (Ending.CONTINUED, {"redriven": 3})
+    assert database.said == ["begin", "page", "page", "page", "sent [1]", "continued 1"]
+
+
+def test_a_queue_that_took_nothing_is_not_told_to_the_table() -> None:
+    database = Database(pages=9)
+    assert taken(database, 4, takes=0).ending is Ending.AWAY
+    assert database.said[-1] == "sent [1]"
+
+
+def test_without_a_queue_it_comes_back() -> None:
+    assert taken(Database(pages=9), 4, takes=None).ending is Ending.PUT_BACK
+
+
+def test_what_was_begun_does_a_page_and_never_only_sends_itself_on() -> None:
+    """Else a slow beginning would go round for ever."""
+    database = Database(pages=9, began_seconds=2.5)
+    assert taken(database, 3).ending is Ending.CONTINUED
+    assert database.said == ["begin", "page", "sent [1]", "continued 1"]
+
+
+def test_without_time_for_a_page_nothing_is_begun() -> None:
+    database = Database()
+    assert taken(database, 0.5).ending is Ending.PUT_BACK
+    assert database.said == []
+
+
+@pytest.mark.parametrize(
+    ("trouble", "ending"),
+    [
+        ([DatabaseAway("gone")], Ending.DONE),
+        ([DatabaseAway("gone"), DatabaseAway("gone")], Ending.AWAY),
+        ([Refused("no such channel")], Ending.REFUSED),
+    ],
+)
+def test_trouble_with_the_database(trouble: list[Exception], ending: Ending) -> None:
+    ended = taken(Database(trouble=list(trouble)), 60)
+    assert ended.ending is ending
+    assert ended.named["command_id"] == str(ID)
+
+
+@pytest.mark.parametrize("body", ["x", "{}"])
+def test_what_is_no_command_does_not_reach_the_database(body: str) -> None:
+    database = Database(trouble=[AssertionError("asked")])
+    assert taken(database, 60, body=body).ending is Ending.REFUSED
