@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from fencepost.backfill.commands import command_message
-from fencepost.backfill.work import Backfill, Means
+from fencepost.backfill.work import Backfill, Means, RunOnce
 from fencepost.core.backfill import Begun, Ended, Ending, Pace, Paged, Turn, Verdict
 from fencepost.core.command import Drain, Evidence, Lasting, Move, Replay, S3Object
 from fencepost.core.operation import DatabaseAway, Refused
-from fencepost.core.tally import Summary
+from fencepost.core.tally import Count, Summary
+from fencepost.core.tally import Ending as RunEnding
 from fencepost.ports import Opened
 
 ID = uuid.UUID("5f0c3f4e-6f4b-4b0e-9d5e-0a5d0b6f2c11")
@@ -92,7 +93,12 @@ def never(seconds: float, correlation: str) -> Summary:
 
 
 def taken(
-    database: Database, seconds: float, *, takes: int | None = 1, body: str = REDRIVE
+    database: Database,
+    seconds: float,
+    *,
+    takes: int | None = 1,
+    body: str = REDRIVE,
+    run_once: RunOnce = never,
 ) -> Ended:
     def send(bodies: Sequence[str], within: float) -> int:
         assert takes is not None
@@ -103,7 +109,7 @@ def taken(
     means = Means(
         commands=database,
         objects=Nowhere(),
-        run_once=never,
+        run_once=run_once,
         clock=database.clock,
         installation="test",
         send=None if takes is None else send,
@@ -165,3 +171,26 @@ def test_trouble_with_the_database(trouble: list[Exception], ending: Ending) -> 
 def test_what_is_no_command_does_not_reach_the_database(body: str) -> None:
     database = Database(trouble=[AssertionError("asked")])
     assert taken(database, 60, body=body).ending is Ending.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("ended", "ending", "said"),
+    [
+        (RunEnding.DRAINED, Ending.DONE, ["begin", "end"]),
+        (RunEnding.IDLE, Ending.DONE, ["begin", "end"]),
+        (RunEnding.DEADLINE, Ending.DONE, ["begin", "end"]),
+        (RunEnding.NO_TIME, Ending.PUT_BACK, ["begin"]),
+        (RunEnding.REFUSED, Ending.AWAY, ["begin"]),
+    ],
+)
+def test_a_drain_is_done_when_its_run_was_one(
+    ended: RunEnding, ending: Ending, said: list[str]
+) -> None:
+    def run_once(seconds: float, correlation: str) -> Summary:
+        assert seconds == 60
+        return Summary(run="r", ended=ended, counts=dict.fromkeys(Count, 0))
+
+    database = Database()
+    body = command_message({"command": "drain", "id": str(ID)})
+    assert taken(database, 60, body=body, run_once=run_once).ending is ending
+    assert database.said == said

@@ -121,17 +121,19 @@ class Backfill:
         if ended := over(begun):
             return ended
         counts = {} if self.swept else self._run(command, pace.limit - now)
-        if counts is None:
-            return Ended(ending=Ending.PUT_BACK, reason="no time left for a run")
+        if isinstance(counts, Ended):
+            return counts
         self.swept = True
         self._means.commands.end(begun.turn, Verdict.DONE, counts=counts)
         return Ended(ending=Ending.DONE, counts=counts)
 
-    def _run(self, command: Drain, seconds: float) -> dict[str, int] | None:
-        """None: it had no time to begin anything."""
+    def _run(self, command: Drain, seconds: float) -> dict[str, int] | Ended:
+        """What it did, or why it counts as none."""
         summary = self._means.run_once(seconds, f"drain {command.label.id}")
         if summary.ended is RunEnding.NO_TIME:
-            return None
+            return Ended(ending=Ending.PUT_BACK, reason="no time left for a run")
+        if summary.ended is RunEnding.REFUSED:
+            return Ended(ending=Ending.AWAY, reason="the database refused what the run said")
         told = (Count.CLAIMED, Count.DELIVERED, Count.PARKED)
         return {count.value: summary.counts[count] for count in told}
 
