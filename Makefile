@@ -10,9 +10,10 @@ SAM     := .cache/sam-venv/bin/sam
 RUNTIME := .cache/runtime-venv/bin/python
 MACHINE := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
 STAGE        ?=
+EXTRA        ?=
 ARCHITECTURE ?= arm64
 # The hash is new whenever anything that ships is: without it the alias would stay on the version before.
-PARAMETERS = file://stages/$(STAGE).yaml Architecture=$(ARCHITECTURE) ReleaseHash=$$($(PYTHON) -m rig.release_hash)
+PARAMETERS = file://stages/$(STAGE).yaml Architecture=$(ARCHITECTURE) ReleaseHash=$$($(PYTHON) -m rig.release_hash) $(EXTRA)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo drill test test-fast check format sim sam-check sam-local deploy bench bench-peers lock clean
@@ -72,7 +73,7 @@ sam-check: setup $(SAM) $(RUNTIME) ## validate, build for this machine, and invo
 sam-local: setup $(SAM) ## every events/*.json in containers, judged (Docker, or root on Debian); one: ONLY=tick; with logs: LOGS=1
 	$(BIN)/python -m rig.sam $(if $(ONLY),--only $(ONLY)) $(if $(LOGS),--logs)
 
-deploy: $(SAM) ## build and deploy with stages/STAGE.yaml: make deploy STAGE=dev
+deploy: $(SAM) ## build and deploy with stages/STAGE.yaml: make deploy STAGE=dev [EXTRA="NAME=VALUE"]
 	@test -f "stages/$(STAGE).yaml" || { echo "make deploy STAGE=dev (or another of stages/*.yaml)"; exit 2; }
 	SAM_CLI_TELEMETRY=0 ARCHITECTURE=$(ARCHITECTURE) $(SAM) build --config-env $(STAGE) --parameter-overrides $(PARAMETERS)
 	SAM_CLI_TELEMETRY=0 $(SAM) deploy --config-env $(STAGE) --parameter-overrides $(PARAMETERS)
