@@ -128,9 +128,9 @@ class Done:
 
     def take(self, words: Words, limit: float = inf) -> "Ended":
         from fencepost.backfill.commands import command_message, read_command
+        from fencepost.backfill.ports import SourceAway
         from fencepost.core.backfill import Pace
         from fencepost.core.command import CommandRefused
-        from fencepost.ports import SourceAway
 
         try:
             command = read_command(command_message(words))

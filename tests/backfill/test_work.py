@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from fencepost.backfill.commands import command_message
+from fencepost.backfill.ports import Opened
 from fencepost.backfill.work import Backfill, Means, RunOnce
 from fencepost.core.backfill import Begun, Ended, Ending, Pace, Paged, Turn, Verdict
 from fencepost.core.command import Drain, Evidence, Lasting, Move, Replay, S3Object
 from fencepost.core.operation import DatabaseAway, Refused
 from fencepost.core.tally import Count, Summary
 from fencepost.core.tally import Ending as RunEnding
-from fencepost.ports import Opened
 
 ID = uuid.UUID("5f0c3f4e-6f4b-4b0e-9d5e-0a5d0b6f2c11")
 REDRIVE = command_message({"command": "redrive", "id": str(ID), "select": {}})

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
+from fencepost.backfill.ports import Readable
 from fencepost.core.command import START, Place
 from fencepost.core.duration import seconds_in
-from fencepost.ports import Readable
 
 LINE_BYTES_MAX = 4 * 1024 * 1024  # four times the largest payload a channel can allow
 CHUNK_BYTES = 1024 * 1024

@@ -3,8 +3,8 @@
 from io import BufferedReader, RawIOBase
 from typing import Any
 
+from fencepost.backfill.ports import Opened, SourceAway
 from fencepost.core.command import CommandRefused, S3Object
-from fencepost.ports import Opened, SourceAway
 
 RANGE_BYTES = 4 * 1024 * 1024
 CONNECT_SECONDS = 2.0

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from fencepost.backfill.lines import Bad, Batch, Good, batches, read_lines, read_row
+from fencepost.backfill.ports import Commands, Objects
 from fencepost.core.backfill import Paged, Turn
 from fencepost.core.command import CommandRefused, Enqueue, Place, S3Object
-from fencepost.ports import Commands, Objects
 
 PAGE = 1000  # rows of one transaction
 ATOMIC_LINES_MAX = 10_000  # of a file that is enqueued all or none: one transaction

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from fencepost.backfill.commands import BODY_BYTES_MAX, continuation_message, read_command
 from fencepost.backfill.pages import enqueue_pages, pages_from
+from fencepost.backfill.ports import Commands, Objects, SourceAway
 from fencepost.core.backfill import ENDINGS, Ended, Ending, Pace, Paged, Turn, Verdict, over, why
 from fencepost.core.command import (
     Command,
@@ -25,7 +26,7 @@ from fencepost.core.command import (
 from fencepost.core.operation import OperatorError, Refused, SchemaMissing
 from fencepost.core.tally import Count, Summary
 from fencepost.core.tally import Ending as RunEnding
-from fencepost.ports import Clock, Commands, Objects, SourceAway, StoreFailed
+from fencepost.ports import Clock, StoreFailed
 
 Send = Callable[[Sequence[str], float], int]  # bodies and seconds; how many were taken
 RunOnce = Callable[[float, str], Summary]  # seconds, correlation; raises StoreFailed

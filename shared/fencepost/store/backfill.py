@@ -1,4 +1,4 @@
-"""Commands of a backfill in the database: implements `ports.Commands` over one connection, a statement a page."""
+"""Commands of a backfill in the database: `backfill.ports.Commands` over one connection, a statement a page."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -9,30 +9,15 @@ from psycopg.types.json import Jsonb
 
 from fencepost.core.backfill import Begun, Paged, Turn, Verdict
 from fencepost.core.command import Drain, Evidence, Lasting, Move, Replay, Select, what_of
-from fencepost.core.exchange import Facts
 from fencepost.core.operation import OperatorError, Refused, SchemaMissing
 from fencepost.ports import Access
-from fencepost.store.new_notification import NewNotification
+from fencepost.store import command_words
 from fencepost.store.statement import Statements, connected
 from fencepost.store.words import clean
 
 PAGE = 1000  # rows of one transaction
 PARKED_PAGE = 1000  # entries looked at for one page of parked ones
 DELIVERED_PAGE = 5000  # closed ones looked at for one page of a replay
-COLUMNS = (
-    "channel",
-    "recipient",
-    "payload",
-    "due_at",
-    "delay",
-    "expires_at",
-    "ttl",
-    "priority",
-    "dedupe_key",
-    "on_uncertain",
-    "replay_of",
-)
-Numbered = Sequence[tuple[int, Mapping[str, Any]]]
 
 
 class CommandStore:
@@ -73,7 +58,7 @@ class CommandStore:
     def enqueue(
         self,
         turn: Turn,
-        good: Numbered,
+        good: command_words.Numbered,
         bad: Sequence[tuple[int, str]],
         place: Mapping[str, Any],
         *,
@@ -81,20 +66,8 @@ class CommandStore:
         atomic: bool = False,
     ) -> Paged:
         """`good`: numbers and words of `NewNotification`; `bad`: numbers and faults."""
-        rows = [(number, NewNotification(**words)) for number, words in good]
-        faults = {number: fault for number, row in rows if (fault := row.fault())} | dict(bad)
-        sound = [(number, row.columns()) for number, row in rows if number not in faults]
-        columns = zip(*(values for _, values in sound), strict=True) if sound else ((),) * 11
-        words = {
-            **_held(turn),
-            "place": Jsonb(dict(place)),
-            "last": last,
-            "atomic": atomic,
-            "bad_lines": list(faults),
-            "faults": [clean(fault) for fault in faults.values()],
-            "lines": [number for number, _ in sound],
-            **{name: list(column) for name, column in zip(COLUMNS, columns, strict=True)},
-        }
+        words, faults = command_words.rows(good, bad)
+        words |= {**_held(turn), "place": Jsonb(dict(place)), "last": last, "atomic": atomic}
         (row,) = self._rows("command_enqueue", words)
         found = dict(zip(row["lines"], row["faults"], strict=True))
         return Paged(
@@ -148,15 +121,7 @@ class CommandStore:
 
     def evidence(self, evidence: Evidence) -> str:
         """One letter a fact (013_evidence.sql)."""
-        facts = evidence.facts
-        words = {
-            "run": evidence.run,
-            "ids": [fact.held.id for fact in facts],
-            "fences": [fact.held.fence for fact in facts],
-            "outcomes": [fact.outcome.value for fact in facts],
-            "references": [clean(fact.facts.reference) for fact in facts],
-            "details": [clean(_detail(fact.facts)) for fact in facts],
-        }
+        words = command_words.evidence(evidence)
         letters: str = self._value("run_evidence", words)
         return letters
 
@@ -217,9 +182,3 @@ def _ids(turn: Turn, ids: tuple[int, ...] | None) -> dict[str, Any]:
         return {"ids": None, "last": False}
     done = int(turn.place.get("ids", 0))
     return {"ids": list(ids[done : done + PAGE]), "last": done + PAGE >= len(ids)}
-
-
-def _detail(facts: Facts) -> str | None:
-    """The ledger of evidence has no columns for them."""
-    known = [facts.phase, facts.status, facts.detail]
-    return " ".join(str(one) for one in known if one is not None) or None
