@@ -301,12 +301,18 @@ class TestReplay:
         assert left == 60
 
 
-def test_the_workers_role_suffices_for_every_command(
+def test_the_operators_role_suffices_for_every_command_and_the_workers_does_not(
     bench: PostgresBench, database_url: str
 ) -> None:
+    """Whoever delivers cannot enqueue, redrive or replay; whoever drains is a member of both (docs/deploy.md)."""
     with psycopg.connect(database_url, autocommit=True) as admin:
-        admin.execute("alter role fencepost_worker login password 'w'")
-    store = CommandStore(f"{database_url} user=fencepost_worker password=w")
+        for role in ("fencepost_worker", "fencepost_operator"):
+            admin.execute(f"alter role {role} login password 'w'".encode())
+    worker = CommandStore(f"{database_url} user=fencepost_worker password=w")
+    with pytest.raises(Refused, match="may not"):
+        worker.begin(Drain(label=label()))
+    worker.close()
+    store = CommandStore(f"{database_url} user=fencepost_operator password=w")
     ids = tuple(parked(bench, 1))
     for command in (move(ids=ids), Replay(label=label(), ids=ids)):
         assert whole(store, store.begin(command).turn, command)
@@ -314,4 +320,5 @@ def test_the_workers_role_suffices_for_every_command(
     assert store.enqueue(turn, rows(2), [], {}, last=True).counts["enqueued"] == 2
     drain = store.begin(Drain(label=label())).turn
     assert store.end(drain, Verdict.DONE, counts={"claimed": 1})
+    assert store.status(drain.id) is not None
     store.close()

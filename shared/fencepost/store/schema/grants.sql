@@ -23,8 +23,6 @@ begin
         ('operator', 'bound_to'), ('operator', 'bind'), ('operator', 'channel_apply'), ('operator', 'channel_pause'), ('operator', 'channel_resume'),
         ('operator', 'channel_list'), ('operator', 'status_report'), ('operator', 'time_range'), ('operator', 'parked_page'), ('operator', 'open_page'),
         ('operator', 'inspect'), ('operator', 'conservation'), ('operator', 'conflicts'),
-        ('worker', 'begin_command'), ('worker', 'command_enqueue'), ('worker', 'command_move'), ('worker', 'command_replay'), ('worker', 'command_continued'),
-        ('worker', 'end_command'), ('worker', 'run_evidence'),
         ('operator', 'begin_command'), ('operator', 'command_enqueue'), ('operator', 'command_move'), ('operator', 'command_replay'), ('operator', 'command_continued'),
         ('operator', 'end_command'), ('operator', 'run_evidence'), ('operator', 'command_status'), ('operator', 'delivered_page'), ('reader', 'command_status'),
         ('reader', 'status'), ('reader', 'status_report'), ('reader', 'channel_list'), ('reader', 'bound_to'), ('reader', 'boundary_missing'),
