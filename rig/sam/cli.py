@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -132,8 +133,6 @@ def _answer(stdout: str) -> Any:
 
 
 def _listens(port: int) -> bool:
-    import socket
-
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
