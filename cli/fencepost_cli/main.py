@@ -17,9 +17,11 @@ from fencepost_cli import (
     enqueue,
     explain,
     migrate,
+    prune,
     quarantine,
     redrive,
     resolve,
+    retention,
     run,
     status,
 )
@@ -75,6 +77,8 @@ app.command("resolve")(resolve.resolve)
 app.command("quarantine", short_help="After a restore: put everything open in doubt.")(
     quarantine.quarantine
 )
+app.command("prune", short_help="Let go what is older than it is kept.")(prune.prune)
+app.command("retention", short_help="How long things are kept.")(retention.retention)
 
 
 def main() -> None:

@@ -54,5 +54,15 @@ def _row(row: "ChannelStatus") -> tuple[str, ...]:
         *(f"{count}{open_}" for count in (row.due, row.scheduled, row.leased, row.in_doubt)),
         *(f"{count}{parked}" for count in (row.dead, row.uncertain)),
         oldest,
-        pause_in_words(row.paused, row.paused_for_seconds, row.pause_reason),
+        _state(row),
     )
+
+
+def _state(row: "ChannelStatus") -> str:
+    """Open, paused, or not to be sent on: both, where both are."""
+    pause = pause_in_words(row.paused, row.paused_for_seconds, row.pause_reason)
+    if row.skip_reason is None:
+        return pause
+    since = spoken(max(row.skipped_for_seconds or 0, 0))
+    skip = f"no worker can send ({since}): {row.skip_reason}"
+    return f"{pause}; {skip}" if row.paused else skip

@@ -99,6 +99,8 @@ def make_worker(settings: Settings, *, lines: Lines, metrics: Metrics = no_metri
         lines=lines,
         metrics=metrics,
         count_paused=store.paused_channels,
+        note_skips=store.note_skips,
+        prune=store.prune,
         say_elsewhere=EvidenceQueue(url).send if url else None,
     )
     return Worker(settings, parts)

@@ -1,15 +1,16 @@
 """The event loop around a run: one exchange at a time, each send on its own, a timer, and nothing left behind."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, assert_never
 
 from fencepost.attempt import ask, attempt, never_began
 from fencepost.core.budget import Budget
+from fencepost.core.channel import Channel, Skip
 from fencepost.core.exchange import Exchange, Failure
 from fencepost.core.fact import Fact
-from fencepost.core.notification import ChannelId, Claimed, Held
+from fencepost.core.notification import ChannelId, Claimed, Held, RunId
 from fencepost.core.step import (
     Answered,
     Ask,
@@ -33,17 +34,21 @@ LANDING_TURNS = 4 * THAW_TURNS  # more than a stopped send takes to land
 STRAGGLER_SECONDS = 1.0  # how long a stopped send may take to end
 
 Landing = Replied | Asked
+NoteSkips = Callable[[RunId, Sequence[Skip]], Awaitable[None]]  # raises `StoreFailed`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a run works with. `roll` gives numbers in [0, 1); `report` takes every fact and does not fail."""
+    """What a run works with. `roll` gives numbers in [0, 1); `report` takes every fact, and `know` the channels
+    before any fact of them; neither fails. `note_skips` None: nobody is told what cannot be sent on."""
 
     store: Store
     senders: Senders
     clock: Clock
     roll: Callable[[], float]
     report: Callable[[Fact], None]
+    know: Callable[[Sequence[Channel]], None] = lambda channels: None
+    note_skips: NoteSkips | None = None
 
 
 class Machine(Protocol):

@@ -4,16 +4,17 @@ It decides nothing about rows. It owns time and failure around the run.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from fencepost.attempt import guarded, place_of
 from fencepost.core.budget import Budget
-from fencepost.core.channel import Channel
+from fencepost.core.channel import Channel, Skip
 from fencepost.core.exchange import Failure, RunStart, RunStarted
 from fencepost.core.fact import DatabaseRedialled, DatabaseUnsafe
-from fencepost.core.notification import ChannelId
+from fencepost.core.notification import ChannelId, RunId
 from fencepost.core.run import Run
 from fencepost.core.step import Finish, Started, Unsaid
 from fencepost.core.tally import Ending
@@ -86,6 +87,7 @@ class Opening:
     async def start(self, start: RunStart) -> tuple[Started, dict[ChannelId, Sender]]:
         """Create the run, and find the sender of each channel. A channel without one waits for another run."""
         started = await self._insist(lambda: self._around.store.start_run(start))
+        self._around.know(started.channels)
         self._tell(started)
         senders: dict[ChannelId, Sender] = {}
         unavailable: dict[ChannelId, str] = {}
@@ -93,11 +95,25 @@ class Opening:
             found = await guarded(self._sender(channel), lambda bug: place_of(bug))
             match found:
                 case str() as why:
-                    unavailable[channel.id] = f"{why} (channel {channel.name})"
+                    unavailable[channel.id] = why
                 case sender:
                     senders[channel.id] = sender
+        await self._note_skips(start.run, started.channels, unavailable)
         facilities = {channel: sender.facility for channel, sender in senders.items()}
         return Started(started.channels, facilities, unavailable), senders
+
+    async def _note_skips(
+        self, run: RunId, channels: Sequence[Channel], unavailable: Mapping[ChannelId, str]
+    ) -> None:
+        """Only what changed is written down, for `status` and `explain`; where that fails the next run does it."""
+        changed = tuple(
+            Skip(channel.id, channel.revision, unavailable.get(channel.id))
+            for channel in channels
+            if unavailable.get(channel.id) != channel.skipped
+        )
+        if changed and self._around.note_skips is not None:
+            with contextlib.suppress(StoreFailed):
+                await self._around.note_skips(run, changed)
 
     def _tell(self, started: RunStarted) -> None:
         if started.redialled is not None:

@@ -6,13 +6,14 @@ run goes, so that a run that is killed has told all but its last second.
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from fencepost.core.channel import Channel
 from fencepost.core.exchange import Failure
-from fencepost.core.fact import Fact, RowsClaimed, WordSettled
+from fencepost.core.fact import ChannelSkipped, Fact, RowsClaimed, WordSettled
 from fencepost.core.line import Level, Line, line_of
-from fencepost.core.notification import RunId
+from fencepost.core.notification import ChannelId, RunId
 from fencepost.core.tally import Count, Ending, Summary, Tally, counts_of
 from fencepost.ports import Clock
 
@@ -62,11 +63,24 @@ class Telemetry:
         self._clock = clock
         self._flushed_at = clock()
         self._numbers = Numbers()
+        self._names: dict[ChannelId, str] = {}
+        self._skipped: list[str] = []
         self.tally = Tally()
+
+    def know(self, channels: Sequence[Channel]) -> None:
+        """The run's channels: from here on lines say their names."""
+        self._names = {channel.id: channel.name for channel in channels}
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """The names of the channels that this run could not send on."""
+        return tuple(self._skipped)
 
     def report(self, fact: Fact) -> None:
         """Say it, count it, and let the numbers go once they are a second old."""
-        self.say(line_of(fact))
+        self.say(line_of(fact, self._names))
+        if isinstance(fact, ChannelSkipped):
+            self._skipped.append(self._names.get(fact.channel, str(fact.channel)))
         self.tally.add(fact)
         self._numbers.add(fact)
         aged = self._clock() - self._flushed_at >= FLUSH_SECONDS

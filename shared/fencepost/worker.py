@@ -7,32 +7,38 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
+from typing import TypeVar
 
 from fencepost.core.budget import Budget
 from fencepost.core.exchange import RunStart
 from fencepost.core.line import Level, Line
 from fencepost.core.message import evidence_messages
 from fencepost.core.notification import RunId
+from fencepost.core.retention import Pruned
 from fencepost.core.step import Unsaid
-from fencepost.core.tally import Summary
+from fencepost.core.tally import Ending, Summary
 from fencepost.core.version import CODE_VERSION
-from fencepost.drive import Surroundings
+from fencepost.drive import NoteSkips, Surroundings
 from fencepost.engine import Ended, run_once
 from fencepost.ports import Senders, Store, StoreFailed
 from fencepost.settings import Settings, SettingsError
 from fencepost.telemetry import Lines, Metrics, Telemetry, no_metrics
 
+Answer = TypeVar("Answer")
 # Takes message bodies and the seconds left; answers how many were taken.
 SayElsewhere = Callable[[Sequence[str], float], int]
 # Takes names of channels (none: all); answers how many are paused while something due waits in them.
 CountPaused = Callable[[tuple[str, ...]], Awaitable[int]]
+Prune = Callable[[int], Awaitable[Pruned]]  # one step: so many rows at most. Raises `StoreFailed`
 COUNT_SECONDS_MAX = 1.0
+PRUNE_ROWS = 1000  # a step: some milliseconds
+PRUNE_SECONDS_MAX = 0.5  # of a run that leaves old rows behind; the next run goes on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """What a worker is made of. `say_elsewhere` None: what finds no database goes to the log only.
-    `count_paused` None: nobody watches."""
+    `count_paused` None: nobody watches. `prune` None: what is old stays."""
 
     store: Store
     senders: Senders
@@ -40,6 +46,8 @@ class Parts:
     metrics: Metrics = no_metrics
     say_elsewhere: SayElsewhere | None = None
     count_paused: CountPaused | None = None
+    note_skips: NoteSkips | None = None
+    prune: Prune | None = None
 
 
 class Worker:
@@ -70,8 +78,11 @@ class Worker:
             ended=ended.how,
             counts=telemetry.tally.counts,
             unsaid=len(ended.unsaid),
+            skipped=telemetry.skipped,
         )
         telemetry.ended(summary, paused_channels=self._count_paused(budget))
+        if ended.how in (Ending.DRAINED, Ending.DEADLINE):  # an idle tick writes nothing
+            self._prune(budget, telemetry)
         return summary
 
     def close(self) -> None:
@@ -102,6 +113,8 @@ class Worker:
             clock=self._clock,
             roll=random.random,
             report=telemetry.report,
+            know=telemetry.know,
+            note_skips=self._parts.note_skips,
         )
         self.spoilt = (
             True  # until it has come back: whoever is thrown out of a run leaves things behind
@@ -125,6 +138,26 @@ class Worker:
             return self._runner.run(_within(left, question))
         except (StoreFailed, TimeoutError):
             return None
+
+    def _prune(self, budget: Budget, telemetry: Telemetry) -> None:
+        """After the last word, in what is left of the time: small steps. Whatever fails, nothing is lost by it."""
+        until = min(budget.finish_by, self._clock() + PRUNE_SECONDS_MAX)
+        if self._parts.prune is None or self.spoilt or self._clock() >= until:
+            return
+        try:
+            journal, runs = self._runner.run(self._prune_until(until, self._parts.prune))
+        except (StoreFailed, TimeoutError) as failed:
+            telemetry.say(Line(Level.WARNING, "not_pruned", {"detail": str(failed) or "no answer"}))
+            return
+        if journal + runs:
+            telemetry.say(Line(Level.INFO, "pruned", {"journal": journal, "runs": runs}))
+
+    async def _prune_until(self, until: float, prune: Prune) -> tuple[int, int]:
+        journal, runs, more = 0, 0, True
+        while more and (left := until - self._clock()) > 0.0:
+            step = await _within(left, prune(PRUNE_ROWS))
+            journal, runs, more = journal + step.journal, runs + step.runs, step.more
+        return journal, runs
 
     def _start(self, remaining_seconds: float, correlation: str) -> RunStart:
         return RunStart(
@@ -159,6 +192,6 @@ class Worker:
             telemetry.say(Line(level, "evidence_queued", told))
 
 
-async def _within(seconds: float, question: Awaitable[int]) -> int:
+async def _within(seconds: float, question: Awaitable[Answer]) -> Answer:
     async with asyncio.timeout(seconds):
         return await question

@@ -93,8 +93,15 @@ def test_a_channel_that_cannot_be_sent_on_is_named_and_no_success(
     enqueued(fencepost, provider, "ok", 1)
     said = fencepost("run", more={**MORE, "HOOK_SECRET": ""})
     assert said.code == 1
-    assert "env:HOOK_SECRET is missing or empty (channel hook)" in said.err
+    assert "channel_skipped channel=hook reason=env:HOOK_SECRET is missing or empty" in said.err
+    [row] = fencepost("status", "--json").json["channels"]
+    assert row["skip_reason"] == "env:HOOK_SECRET is missing or empty"
+    assert row["skipped_at"] is not None
+    waiting = "env:HOOK_SECRET is missing or empty"
+    assert f"): {waiting}" in fencepost("status").out
+    assert f"none that looked could ({waiting}); then" in fencepost("explain", "1").out
     assert fencepost("run", more=MORE).code == 0
+    assert fencepost("status", "--json").json["channels"][0]["skip_reason"] is None
     assert number(connection, DELIVERED) == 1
 
 

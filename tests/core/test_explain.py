@@ -555,3 +555,10 @@ def test_claims_that_were_given_back_are_told_by_the_fences_they_took(
     unsent = [one for one in explain(facts).timeline if one.text.endswith("given back unsent")]
     said = [f"{one.at[14:16]} {one.text.split(' had been')[0]}" for one in unsent]
     assert said == told
+
+
+def test_a_channel_that_nobody_can_send_on_is_why_nothing_happens() -> None:
+    skipped = channel(skip_reason="env:KEY is missing or empty", skipped_at=at(3))
+    told = next_step(seen(channel=skipped, open=row()))
+    assert told.startswith(f"nothing until a worker can send on channel push: since {at(3)} ")
+    assert "(env:KEY is missing or empty)" in told

@@ -94,6 +94,14 @@ def test_every_fact_reads_as_a_line_with_an_action(fact: Fact) -> None:
         assert (line.particulars["notification"], line.particulars["fence"]) == HELD
 
 
+@pytest.mark.parametrize(
+    "fact", [fact for fact, _ in [*WORDS, *OTHERS] if hasattr(fact, "channel")]
+)
+def test_a_line_says_the_name_of_its_channel(fact: Fact) -> None:
+    assert line_of(fact, {CHANNEL: "push"}).particulars["channel"] == "push"
+    assert line_of(fact, {}).particulars["channel"] == CHANNEL, "not known: its number"
+
+
 def test_what_somebody_should_look_at_is_louder() -> None:
     conflict = word(DELIVERED, Kind.DELIVERED, Verdict.CONFLICT)
     late = word(DELIVERED, Kind.DELIVERED, Verdict.LATE)
@@ -102,7 +110,10 @@ def test_what_somebody_should_look_at_is_louder() -> None:
 
 
 def test_the_summary_is_plain_json_with_every_count() -> None:
-    summary = Summary(run="r", ended=Ending.DRAINED, counts=dict.fromkeys(Count, 0), unsaid=2)
+    none = dict.fromkeys(Count, 0)
+    summary = Summary(run="r", ended=Ending.DRAINED, counts=none, unsaid=2, skipped=("push",))
     answer = summary.as_json()
-    assert set(answer) == {"run", "ended", "drained", "unsaid", *(c.value for c in Count)}
+    told = {"run", "ended", "drained", "skipped", "unsaid", *(c.value for c in Count)}
+    assert set(answer) == told
+    assert answer["skipped"] == ["push"]
     assert (answer["ended"], answer["drained"], answer["unsaid"]) == ("drained", True, 2)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from fencepost.core.exchange import Verdict
-from fencepost.core.fact import Fact, RowsClaimed, WordSettled
+from fencepost.core.fact import ChannelSkipped, Fact, RowsClaimed, WordSettled
 from fencepost.core.line import Level, Line
 from fencepost.core.notification import (
     AttemptOutcome,
@@ -25,7 +25,7 @@ from fencepost.telemetry import (
     json_lines,
     plain_lines,
 )
-from tests.engine.fakes import RUN
+from tests.engine.fakes import RUN, channel
 
 CLAIMED = RowsClaimed(
     channel=ChannelId(1), count=5, taken_over=1, in_doubt=2, oldest_due_seconds=33.5
@@ -64,6 +64,16 @@ def test_every_line_is_tied_to_its_run_and_its_event() -> None:
     bench.telemetry().report(CLAIMED)
     assert bench.lines[0].particulars["run_id"] == str(RUN)
     assert bench.lines[0].particulars["correlation_id"] == "event-1"
+
+
+def test_lines_say_the_names_of_the_channels_the_run_began_with() -> None:
+    bench = Bench()
+    telemetry = bench.telemetry()
+    telemetry.know([channel(1, name="push")])
+    telemetry.report(CLAIMED)
+    telemetry.report(ChannelSkipped(channel=ChannelId(1), reason="no secret"))
+    assert [line.particulars["channel"] for line in bench.lines] == ["push", "push"]
+    assert telemetry.skipped == ("push",)
 
 
 def test_a_run_that_is_killed_has_told_all_but_its_last_second() -> None:

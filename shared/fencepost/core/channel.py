@@ -37,6 +37,16 @@ class Channel:
     revision: int  # raised by every operator's change
     paused_for_seconds: float  # 0: open
     pause_reason: str | None
+    skipped: str | None = None  # why the runs before could not send on it, as far as they told
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """What a run found of a channel: why it cannot send on it, or None: it can, although another could not."""
+
+    channel: ChannelId
+    revision: int
+    reason: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ class ChannelStanding:
     paused: bool
     paused_for_seconds: float | None
     pause_reason: str | None
+    skip_reason: str | None = None  # why the last run that looked cannot send on it
+    skipped_at: str | None = None  # since when
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

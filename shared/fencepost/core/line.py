@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, assert_never
 
 from fencepost.core.exchange import Failure
@@ -18,6 +19,7 @@ from fencepost.core.fact import (
     RowsClaimed,
     WordSettled,
 )
+from fencepost.core.notification import ChannelId
 from fencepost.core.tally import Count, meaning
 
 
@@ -37,18 +39,19 @@ class Line:
     particulars: Mapping[str, Any]
 
 
-def line_of(fact: Fact) -> Line:
-    """How a fact reads in the log."""
+def line_of(fact: Fact, names: Mapping[ChannelId, str] = MappingProxyType({})) -> Line:
+    """How a fact reads in the log. Channels have their names there; one whose name is not known, its number."""
     match fact:
-        case RowsClaimed():
-            return _claimed(fact)
-        case WordSettled():
-            return _settled(fact)
+        case RowsClaimed(channel=channel):
+            return _claimed(fact, names.get(channel, channel))
+        case WordSettled(channel=channel):
+            return _settled(fact, names.get(channel, channel))
         case LeasesRenewed(count=count, lost=lost):
             level = Level.WARNING if lost else Level.DEBUG
             return Line(level, "leases_renewed", {"count": count, "lost": lost})
         case GatePaused(channel=channel, seconds=seconds, reason=reason):
-            pause = {"channel": channel, "seconds": seconds, "reason": reason}
+            named = names.get(channel, channel)
+            pause = {"channel": named, "seconds": seconds, "reason": reason}
             return Line(Level.WARNING, "channel_paused", pause)
         case ExchangeTrouble():
             return _trouble(fact)
@@ -56,7 +59,8 @@ def line_of(fact: Fact) -> Line:
             row = {"notification": held.id, "fence": held.fence, "detail": detail}
             return Line(Level.ERROR, "bad_row_parked", row)
         case ChannelSkipped(channel=channel, reason=reason):
-            return Line(Level.ERROR, "channel_skipped", {"channel": channel, "reason": reason})
+            skip = {"channel": names.get(channel, channel), "reason": reason}
+            return Line(Level.ERROR, "channel_skipped", skip)
         case DatabaseRedialled(reason=reason):
             return Line(Level.INFO, "database_redialled", {"reason": reason})
         case DatabaseUnsafe(reason=reason):
@@ -65,10 +69,10 @@ def line_of(fact: Fact) -> Line:
             assert_never(fact)
 
 
-def _claimed(fact: RowsClaimed) -> Line:
+def _claimed(fact: RowsClaimed, channel: str | ChannelId) -> Line:
     level = Level.WARNING if fact.taken_over else Level.INFO
     particulars = {
-        "channel": fact.channel,
+        "channel": channel,
         "count": fact.count,
         "taken_over": fact.taken_over,
         "in_doubt": fact.in_doubt,
@@ -88,12 +92,12 @@ SETTLED_LEVELS = {
 }
 
 
-def _settled(word: WordSettled) -> Line:
+def _settled(word: WordSettled, channel: str | ChannelId) -> Line:
     became = meaning(word)
     particulars = {
         "notification": word.held.id,
         "fence": word.held.fence,
-        "channel": word.channel,
+        "channel": channel,
         "outcome": word.outcome,
         "kind": word.kind,
         "verdict": word.verdict,

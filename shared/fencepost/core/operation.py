@@ -88,6 +88,9 @@ class ChannelStatus:
     paused: bool
     paused_for_seconds: float | None
     pause_reason: str | None
+    skip_reason: str | None = None  # why the last run that looked cannot send on it
+    skipped_at: str | None = None  # since when
+    skipped_for_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,6 +50,11 @@ def _when(channel: ChannelStanding, row: OpenStanding) -> str:
         if channel.paused_for_seconds is None:
             return f"nothing until somebody resumes channel {channel.name}, which is paused{reason}; then"
         return f"nothing for {spoken(channel.paused_for_seconds)}: channel {channel.name} is paused{reason}; then"
+    if channel.skip_reason:
+        return (
+            f"nothing until a worker can send on channel {channel.name}: since {channel.skipped_at} "
+            f"none that looked could ({channel.skip_reason}); then"
+        )
     wait = row.due_in_seconds or 0
     return f"in {spoken(wait)}" if wait > 0 else "at the next tick"
 

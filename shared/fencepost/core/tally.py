@@ -138,6 +138,7 @@ class Summary:
     ended: Ending
     counts: dict[Count, int]
     unsaid: int = 0
+    skipped: tuple[str, ...] = ()  # names of the channels it could not send on
 
     @property
     def drained(self) -> bool:
@@ -148,4 +149,4 @@ class Summary:
         """Plain JSON values."""
         numbers = {count.value: number for count, number in self.counts.items()}
         end = {"run": self.run, "ended": self.ended.value, "drained": self.drained}
-        return {**end, **numbers, "unsaid": self.unsaid}
+        return {**end, **numbers, "skipped": list(self.skipped), "unsaid": self.unsaid}

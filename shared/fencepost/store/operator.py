@@ -23,6 +23,7 @@ from fencepost.ports import Access
 from fencepost.store import selection
 from fencepost.store.new_notification import Enqueued, NewNotification, Refused
 from fencepost.store.operator_migrate import Migrations
+from fencepost.store.operator_retention import Retention
 from fencepost.store.statement import Statements, connected
 
 COUNT_AT_MOST = 50_000  # rows a group that `status` counts before it says "or more"
@@ -62,6 +63,10 @@ class Operator:
     @property
     def migrations(self) -> Migrations:
         return Migrations(self.say.connection)
+
+    @property
+    def retention(self) -> Retention:
+        return Retention(self.say)
 
     def bound_to(self) -> str | None:
         """The installation this database is bound to; None: nobody's yet."""

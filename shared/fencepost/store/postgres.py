@@ -8,13 +8,17 @@ import contextlib
 import os
 import select
 import socket
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
+from fencepost.core.channel import Skip
 from fencepost.core.exchange import Exchange, Exchanged, Failure, RunStart, RunStarted
+from fencepost.core.notification import RunId
+from fencepost.core.retention import Pruned
 from fencepost.ports import Access, StoreFailed
 from fencepost.store import words
 from fencepost.store.access import Written
@@ -54,6 +58,8 @@ class PostgresStore:
         self._paused = (QUERIES / "paused_channels.sql").read_bytes()
         self._start_run = (QUERIES / "start_run.sql").read_bytes()
         self._exchange = (QUERIES / "exchange.sql").read_bytes()
+        self._note_skips = (QUERIES / "note_skips.sql").read_bytes()
+        self._prune = (QUERIES / "prune.sql").read_bytes()
 
     async def has_work(self, channels: tuple[str, ...] = ()) -> bool:
         rows = await self._ask_twice(self._has_work, {"channels": words.name_list(channels)})
@@ -63,6 +69,15 @@ class PostgresStore:
         """How many channels are paused while something due waits in them. Reads only; said once."""
         rows = await self._ask(self._paused, {"channels": words.name_list(channels)})
         return int(rows[0][0])
+
+    async def note_skips(self, run: RunId, skips: Sequence[Skip]) -> None:
+        """Write down what changed of what can be sent on; said once. A busy row is left to the next run."""
+        await self._ask(self._note_skips, words.skip_arguments(run, skips))
+
+    async def prune(self, limit: int) -> Pruned:
+        """Let so many rows go that are older than they are kept; said once, waits for nobody."""
+        journal, runs, more = (await self._ask(self._prune, {"limit": limit}))[0]
+        return Pruned(journal=journal, runs=runs, more=more)
 
     async def start_run(self, start: RunStart) -> RunStarted:
         rows = await self._ask_twice(self._start_run, words.start_arguments(start))

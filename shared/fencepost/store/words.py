@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from fencepost.core.channel import AttemptPolicy, Channel
+from fencepost.core.channel import AttemptPolicy, Channel, Skip
 from fencepost.core.exchange import (
     Exchange,
     Exchanged,
@@ -25,6 +25,7 @@ from fencepost.core.notification import (
     Fence,
     NotificationId,
     OnUncertain,
+    RunId,
 )
 
 Arguments = Mapping[str, Any]
@@ -80,6 +81,15 @@ def start_arguments(start: RunStart) -> Arguments:
 
 def name_list(names: Sequence[str]) -> list[str | None]:
     return [clean(name) for name in names]
+
+
+def skip_arguments(run: RunId, skips: Sequence[Skip]) -> Arguments:
+    return {
+        "run": run,
+        "channels": [skip.channel for skip in skips],
+        "revisions": [skip.revision for skip in skips],
+        "reasons": [clean(skip.reason) for skip in skips],
+    }
 
 
 def exchange_arguments(exchange: Exchange) -> Arguments:
@@ -189,7 +199,7 @@ def run_started(rows: Sequence[Sequence[Any]]) -> RunStarted:
 
 def _channel(row: Sequence[Any]) -> Channel:
     id, name, sender, settings, secret_reference, slots, rate, on_uncertain, policy, *gate = row
-    revision, paused_for, pause_reason = gate
+    revision, paused_for, pause_reason, skipped = gate
     return Channel(
         id=ChannelId(id),
         name=name,
@@ -203,6 +213,7 @@ def _channel(row: Sequence[Any]) -> Channel:
         revision=revision,
         paused_for_seconds=paused_for,
         pause_reason=pause_reason,
+        skipped=skipped,
     )
 
 

@@ -175,7 +175,8 @@ end $f$;
 --   due: may be claimed now (gates apart) · scheduled: due later · leased · in_doubt: of these, an earlier attempt is unknown, or its lease ran out
 create function fencepost.status_report(p_at_most int default 50000) returns table (
   channel text, sender text, due bigint, scheduled bigint, leased bigint, in_doubt bigint, open_more boolean, oldest_due_seconds float8,
-  dead bigint, uncertain bigint, parked_more boolean, paused boolean, paused_for_seconds float8, pause_reason text)
+  dead bigint, uncertain bigint, parked_more boolean, paused boolean, paused_for_seconds float8, pause_reason text,
+  skip_reason text, skipped_at text, skipped_for_seconds float8)
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 set jit = off set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off as $f$
 #variable_conflict use_column
@@ -195,7 +196,10 @@ begin
            coalesce((select p.count from parked p where p.channel = c.id and p.kind = 'uncertain'), 0),
            coalesce((select bool_or(f.stopped) from full_ f), false),
            c.paused_until > v_now, case when c.paused_until > v_now then fencepost.seconds_until_(c.paused_until) end,
-           case when c.paused_until > v_now then c.pause_reason end
+           case when c.paused_until > v_now then c.pause_reason end,
+           case when c.skip_revision = c.revision then c.skip_reason end,           -- what was said of an earlier revision is no longer true
+           case when c.skip_revision = c.revision then fencepost.instant_(c.skipped_at) end,
+           case when c.skip_revision = c.revision then -fencepost.seconds_until_(c.skipped_at) end
       from (select * from fencepost.channel c order by c.name collate "C" offset 0) c,
         lateral (
           select coalesce(sum(s.due), 0)::bigint as due, coalesce(sum(s.scheduled), 0)::bigint as scheduled, coalesce(sum(s.leased), 0)::bigint as leased,
@@ -265,7 +269,9 @@ end $f$;
 create function fencepost.inspect_channel_(p_channel smallint) returns jsonb language sql stable as $f$
   select jsonb_build_object('name', c.name, 'sender', c.sender, 'on_uncertain', c.on_uncertain, 'policy', c.policy, 'revision', c.revision,
                             'paused', c.paused_until > fencepost.now_(), 'pause_reason', case when c.paused_until > fencepost.now_() then c.pause_reason end,
-                            'paused_for_seconds', case when c.paused_until > fencepost.now_() then fencepost.seconds_until_(c.paused_until) end)
+                            'paused_for_seconds', case when c.paused_until > fencepost.now_() then fencepost.seconds_until_(c.paused_until) end,
+                            'skip_reason', case when c.skip_revision = c.revision then c.skip_reason end,
+                            'skipped_at', case when c.skip_revision = c.revision then fencepost.instant_(c.skipped_at) end)
     from fencepost.channel c where c.id = p_channel $f$;
 
 create function fencepost.inspect_open_(p_id bigint) returns jsonb language sql stable as $f$

@@ -18,11 +18,13 @@ begin
       from (values
         ('producer', 'enqueue'), ('producer', 'enqueue_many'), ('producer', 'status'),
         ('worker', 'start_run'), ('worker', 'exchange'), ('worker', 'has_work'), ('worker', 'evidence'), ('worker', 'bound_to'), ('worker', 'paused_channels'),
+        ('worker', 'note_skips'), ('worker', 'prune'),
         ('operator', 'enqueue'), ('operator', 'enqueue_many'), ('operator', 'status'), ('operator', 'boundary_missing'),
         ('operator', 'cancel'), ('operator', 'redrive'), ('operator', 'resolve'), ('operator', 'evidence'), ('operator', 'quarantine'),
         ('operator', 'bound_to'), ('operator', 'bind'), ('operator', 'channel_apply'), ('operator', 'channel_pause'), ('operator', 'channel_resume'),
         ('operator', 'channel_list'), ('operator', 'status_report'), ('operator', 'time_range'), ('operator', 'parked_page'), ('operator', 'open_page'),
         ('operator', 'inspect'), ('operator', 'conservation'), ('operator', 'conflicts'),
+        ('operator', 'prune'), ('operator', 'prune_strays'), ('operator', 'prune_closed'), ('operator', 'prunable'), ('operator', 'retention'),
         ('operator', 'begin_command'), ('operator', 'command_enqueue'), ('operator', 'command_move'), ('operator', 'command_replay'), ('operator', 'command_continued'),
         ('operator', 'end_command'), ('operator', 'run_evidence'), ('operator', 'command_status'), ('operator', 'delivered_page'), ('reader', 'command_status'),
         ('reader', 'status'), ('reader', 'status_report'), ('reader', 'channel_list'), ('reader', 'bound_to'), ('reader', 'boundary_missing'),

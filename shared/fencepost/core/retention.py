@@ -1,0 +1,42 @@
+"""What goes by itself, and what an operator may let go: answers of `prune`."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruned:
+    """One step of a run. `more`: its limit ended it, not the lack of old rows."""
+
+    journal: int
+    runs: int
+    more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prunable:
+    """Rows that are older than they are kept. `strays`: journal rows of runs that are not here."""
+
+    journal: int = 0
+    runs: int = 0
+    strays: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedPage:
+    """A page of closed notifications: those that went (or would), and what went with them."""
+
+    notifications: int
+    attempts: int
+    evidence: int
+    operations: int
+    kept_for_key: int  # old enough, but the dedupe key is still promised
+    after_id: int | None
+    more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """How long in seconds: journal and runs from their end, dedupe keys from enqueue on."""
+
+    journal: float
+    dedupe_keys: float

@@ -1,0 +1,1 @@
+select journal, runs, strays from fencepost.prunable()

@@ -1,0 +1,1 @@
+select fencepost.prune_strays(%(limit)s::int)

@@ -1,0 +1,1 @@
+select journal, runs, more from fencepost.prune(%(limit)s::int)
