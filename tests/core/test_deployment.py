@@ -113,6 +113,7 @@ def test_what_is_wrong_is_named(name: str, value: str) -> None:
 def test_the_identity_is_that_of_the_creation_for_ever() -> None:
     created = event(RequestType="Create", PhysicalResourceId=None)
     assert created.identity == event().identity == "5f2c-Schema"
+    assert event(PhysicalResourceId="of an earlier code").identity == "of an earlier code"
 
 
 @pytest.mark.parametrize("text", ["x" * 9000, "\u2028" * 3000, '"' * 5000, "ü\n" * 4000])

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -207,11 +208,15 @@ def test_a_migration_that_waits_is_cut_and_rolled_back_in_time_to_be_answered(
 ) -> None:
     """Somebody else holds the turn: without the cut the function would be killed, and leave its transaction open."""
     migrate({}, Context())
-    with psycopg.connect(empty_url, autocommit=True) as connection:
+    with (
+        ThreadPoolExecutor(1) as thread,
+        psycopg.connect(empty_url, autocommit=True) as connection,
+    ):
         connection.execute("delete from fencepost.migration where file = '090_roles'")
         with connection.transaction():
             connection.execute("lock table fencepost.migration in access exclusive mode")
-            migrate(stack.event("Update"), Context(seconds=seconds))
+            going_on = thread.submit(migrate, stack.event("Update"), Context(seconds=seconds))
+            going_on.result(timeout=20)
         told = stack.answers[0].told
         assert told["Status"] == "FAILED"
         others = "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
