@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fencepost.core.command import Bound, Select
 from fencepost.core.notification import Kind
 from fencepost.core.operation import Resolution, Selector
+from fencepost_cli import backfill_count as counting
 from fencepost_cli import backfill_enqueue, selecting
 from fencepost_cli import backfill_message as message
 from fencepost_cli import resolve as resolving
 from fencepost_cli.backfill_way import Id, QueueUrl, Way
-from fencepost_cli.database import operator
-from fencepost_cli.exit_code import CommandFailed, ExitCode
+from fencepost_cli.exit_code import CommandFailed
 from fencepost_cli.option import DatabaseUrl, Json, Yes
 from fencepost_cli.output import print_json, print_line, print_trouble
 from fencepost_cli.redrive import Resend, Why
@@ -117,7 +116,7 @@ def drain(
     """Run the worker now, with the same leases as the schedule's runs (here: FENCEPOST_INSTALLATION is needed)."""
     way = Way("drain", queue_url, database_url, id)
     if dry_run:
-        return _would("drain", _due(database_url), json)
+        return counting.would("drain", counting.due(database_url), json)
     words = iter([{"command": "drain", "id": str(way.id)}])
     if queue_url is not None:
         return way.go(words, json=json, total=1)
@@ -193,36 +192,9 @@ def _move(
     if not by_selector:
         count = len(meant)  # type: ignore[arg-type]
     elif dry_run or not yes or (here and not json):
-        count = _count(way, meant)  # type: ignore[arg-type]
+        count = counting.meant(way, meant)  # type: ignore[arg-type]
     if dry_run:
-        return _would(way.name, count or 0, json)
+        return counting.would(way.name, count or 0, json)
     if by_selector and not yes:
         selecting.confirm(way.name, count or 0)
     return way.go(words, json=json, total=count)
-
-
-def _would(name: str, count: int, json: bool) -> None:
-    if json:
-        print_json({"dry_run": True, "would": name, "count": count})
-    else:
-        print_line(f"would {name} {count}")
-
-
-def _count(way: Way, selector: Selector) -> int:
-    if not way.database_url:
-        raise CommandFailed(
-            "counting needs the database: say --database-url, or --yes", ExitCode.USAGE
-        )
-    if Kind.DELIVERED not in selector.kinds:
-        with operator(way.database_url) as database:
-            return sum(len(page) for page in database.pages(selector))
-    since = Bound(seconds_ago=selector.since_seconds)
-    until = Bound(seconds_ago=selector.until_seconds)
-    with message.command_store(way.database_url) as commands:
-        select = Select(channel=selector.channel, since=since, until=until)
-        return sum(commands.count_delivered(select))
-
-
-def _due(database_url: str | None) -> int:
-    with operator(database_url) as database:
-        return sum(row.due for row in database.status())
