@@ -1,14 +1,15 @@
 """What the code of a release says to the database, recorded, so that later schemas can be held to it.
 
-    python -m tests.store.released 0.2.0     at every release: writes tests/store/released/0.2.0.json
-    (before the first release the file of the release to come is written anew when its words change)
+    python -m tests.store.released     writes tests/store/released/VERSION.json of the version in pyproject.toml
+
+The file of the version being made is written anew whenever its words change; from the day it is released it stays.
 
 A record lives as long as its release may still run beside a newer one: until the release after the next.
 """
 
 import json
 import re
-import sys
+import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -44,6 +45,11 @@ class Release:
     statements: Mapping[str, Mapping[str, Any]]
     callable: Mapping[str, Mapping[str, str]]
     labels: Mapping[str, list[str]]  # of the enumerations: an answer may hold any of them
+
+
+def version_being_made() -> str:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    return str(project["version"])
 
 
 def releases() -> dict[str, Release]:
@@ -130,7 +136,8 @@ def broken(connection: psycopg.Connection[Any], release: Release) -> list[str]:
     return wrong
 
 
-def main(version: str) -> None:
+def main() -> None:
+    version = version_being_made()
     with (
         local_postgres() as server,
         psycopg.connect(server.url, autocommit=True) as connection,
@@ -141,4 +148,4 @@ def main(version: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()
