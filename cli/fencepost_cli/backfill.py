@@ -20,6 +20,7 @@ from fencepost_cli.output import print_json, print_line, print_trouble
 from fencepost_cli.redrive import Resend, Why
 
 if TYPE_CHECKING:
+    from fencepost.core.command import CommandId
     from fencepost.core.tally import Summary
 
 app = typer.Typer(
@@ -151,8 +152,8 @@ def _drain_here(way: Way, words: Iterator[message.Words], seconds: float, json: 
     settings = settings_of(way.database_url, None, None)
     with make_worker(settings, lines=plain_lines(print_trouble, Level.WARNING)) as worker:
 
-        def run_once(remaining: float, correlation: str) -> "Summary":
-            return worker.deliver(remaining_seconds=remaining, correlation=correlation)
+        def run_once(remaining: float, id: "CommandId") -> "Summary":
+            return worker.deliver(remaining_seconds=remaining, correlation=f"drain {id}", part=id)
 
         with message.command_store(way.database_url) as commands:
             done = message.Done(commands, lambda page: None, run_once)

@@ -19,6 +19,7 @@ from fencepost_cli.exit_code import CommandFailed, ExitCode
 if TYPE_CHECKING:
     from fencepost.backfill.lines import Batch
     from fencepost.core.backfill import Ended, Paged
+    from fencepost.core.command import CommandId
     from fencepost.core.tally import Summary
     from fencepost.store.backfill import CommandStore
 
@@ -110,7 +111,7 @@ class Done:
         self,
         commands: "CommandStore",
         progress: "Callable[[Paged], None]",
-        run_once: "Callable[[float, str], Summary]",
+        run_once: "Callable[[float, CommandId], Summary]",
     ) -> None:
         from fencepost.backfill.objects import Bucket
         from fencepost.backfill.work import Backfill, Means

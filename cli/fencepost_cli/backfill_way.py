@@ -14,6 +14,7 @@ from fencepost_cli.progress import progress
 
 if TYPE_CHECKING:
     from fencepost.core.backfill import Paged
+    from fencepost.core.command import CommandId
     from fencepost.core.tally import Summary
 
 QueueUrl = Annotated[
@@ -89,5 +90,5 @@ def _seen(advance: Callable[[int], None]) -> "Callable[[Paged], None]":
     return lambda page: advance(sum(page.counts.values()))
 
 
-def _no_run(seconds: float, correlation: str) -> "Summary":
+def _no_run(seconds: float, id: "CommandId") -> "Summary":
     raise CommandFailed("no run here")

@@ -6,10 +6,13 @@ A worker keeps its loop and connections, so that a warm invocation dials nothing
 import functools
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from fencepost.core.access import Database, ImpossibleAccess
 from fencepost.ports import Access, AccessUnavailable
+from fencepost.scale_out import ScaleOut
 from fencepost.senders.evidence_queue import EvidenceQueue
 from fencepost.senders.registry import SenderRegistry, fault_of
 from fencepost.senders.transport import Transport
@@ -26,12 +29,14 @@ if TYPE_CHECKING:
 
     from fencepost.backfill.records import Records
     from fencepost.backfill.work import Send
+    from fencepost.core.command import CommandId
     from fencepost.core.tally import Summary
     from fencepost.deployment import Schema
     from fencepost.store.backfill import CommandStore
 
 CONNECT_TIMEOUT_SECONDS = 5.0
 SECRET_TIMEOUT_SECONDS = 2.0  # to connect, and again to answer; one try
+DRAINS_APART_SECONDS = 1  # else a poller takes several in one batch, and a batch is one run
 RELEASE_SHOWN = 12  # digits of its hash
 
 
@@ -93,6 +98,7 @@ def make_worker(settings: Settings, *, lines: Lines, metrics: Metrics = no_metri
         exchange_timeout_seconds=settings.timing.exchange_timeout_seconds,
     )
     url = settings.queue_url
+    queue = EvidenceQueue(url) if url else None
     parts = Parts(
         store=store,
         senders=SenderRegistry(read_secret, Transport()),
@@ -101,9 +107,20 @@ def make_worker(settings: Settings, *, lines: Lines, metrics: Metrics = no_metri
         count_paused=store.paused_channels,
         note_skips=store.note_skips,
         prune=store.prune,
-        say_elsewhere=EvidenceQueue(url).send if url else None,
+        say_elsewhere=queue.send if queue else None,
+        scale_out=_scale_out(settings, store, queue) if queue else None,
     )
     return Worker(settings, parts)
+
+
+def _scale_out(settings: Settings, store: PostgresStore, queue: EvidenceQueue) -> ScaleOut:
+    return ScaleOut(
+        store=store.waves,
+        send=partial(queue.send, apart_seconds=DRAINS_APART_SECONDS),
+        messages_max=settings.drain_messages_max,
+        channels=settings.channels,
+        clock=time.monotonic,
+    )
 
 
 def settings_fault(kind: str, settings: Mapping[str, Any]) -> str | None:
@@ -124,10 +141,18 @@ def deliver(*, remaining_seconds: float | None, correlation: str) -> dict[str, o
     return _run_once(remaining_seconds, correlation).as_json()
 
 
-def _run_once(remaining_seconds: float | None, correlation: str) -> "Summary":
+def _drain(remaining_seconds: float, id: "CommandId") -> "Summary":
+    return _run_once(remaining_seconds, f"drain {id}", part=id)
+
+
+def _run_once(
+    remaining_seconds: float | None, correlation: str, *, part: UUID | None = None
+) -> "Summary":
     worker = lambda_worker()
     try:
-        return worker.deliver(remaining_seconds=remaining_seconds, correlation=correlation)
+        return worker.deliver(
+            remaining_seconds=remaining_seconds, correlation=correlation, part=part
+        )
     finally:
         if worker.spoilt:
             lambda_worker.cache_clear()
@@ -143,7 +168,7 @@ def backfill(records: Sequence[Mapping[str, Any]], *, remaining_seconds: float) 
     means = Means(
         commands=lambda_commands(),
         objects=Bucket(),
-        run_once=_run_once,
+        run_once=_drain,
         clock=time.monotonic,
         installation=settings.installation,
         send=sender_to(settings.queue_url) if settings.queue_url else None,

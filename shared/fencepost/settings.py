@@ -18,6 +18,7 @@ from fencepost.core.access import (
     ImpossibleAccess,
 )
 from fencepost.core.budget import ImpossibleTiming, Timing
+from fencepost.core.drain import MESSAGES_DEFAULT, MESSAGES_MAX
 
 DATABASE_URL = "DATABASE_URL"
 CREDENTIALS_ID = "FENCEPOST_DATABASE_SECRET_ID"
@@ -28,6 +29,7 @@ INSTALLATION = "FENCEPOST_INSTALLATION"
 CHANNELS = "FENCEPOST_CHANNELS"
 RELEASE_HASH = "FENCEPOST_RELEASE_HASH"
 QUEUE_URL = "FENCEPOST_QUEUE_URL"
+DRAIN_MESSAGES = "FENCEPOST_DRAIN_MESSAGES_MAX"
 DURATIONS = {  # field of Timing → variable
     "send_timeout_seconds": "FENCEPOST_SEND_TIMEOUT_SECONDS",
     "settle_reserve_seconds": "FENCEPOST_SETTLE_RESERVE_SECONDS",
@@ -54,6 +56,7 @@ class Settings:
     release_hash: str = ""  # of what is deployed; empty: nobody said
     timing: Timing = field(default_factory=Timing)
     queue_url: str | None = None  # takes what a run cannot say, and what carries a command on
+    drain_messages_max: int = MESSAGES_DEFAULT  # of one wave; 0: no run asks for others
 
 
 def read_settings(
@@ -70,6 +73,7 @@ def read_settings(
         release_hash=given.get(RELEASE_HASH, "").strip(),
         timing=_timing(given),
         queue_url=_queue_url(given.get(QUEUE_URL, "")),
+        drain_messages_max=_drain_messages(given),
     )
 
 
@@ -162,6 +166,13 @@ def _queue_url(text: str) -> str | None:
     if url and not url.startswith(("https://", "http://")):
         raise SettingsError(f"{QUEUE_URL} is no URL of an SQS queue: it starts with https://.")
     return url or None
+
+
+def _drain_messages(given: Mapping[str, str]) -> int:
+    text = given.get(DRAIN_MESSAGES, "").strip() or str(MESSAGES_DEFAULT)
+    if not (text.isascii() and text.isdecimal() and int(text) <= MESSAGES_MAX):
+        raise SettingsError(f"{DRAIN_MESSAGES} is {text[:40]!r}: it is 0 to {MESSAGES_MAX}.")
+    return int(text)
 
 
 def _timing(given: Mapping[str, str]) -> Timing:

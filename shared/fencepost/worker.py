@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TypeVar
+from uuid import UUID
 
 from fencepost.core.budget import Budget
 from fencepost.core.exchange import RunStart
@@ -21,6 +22,7 @@ from fencepost.core.version import CODE_VERSION
 from fencepost.drive import NoteSkips, Surroundings
 from fencepost.engine import Ended, run_once
 from fencepost.ports import Senders, Store, StoreFailed
+from fencepost.scale_out import RunOver, ScaleOut
 from fencepost.settings import Settings, SettingsError
 from fencepost.telemetry import Lines, Metrics, Telemetry, no_metrics
 
@@ -38,7 +40,8 @@ PRUNE_SECONDS_MAX = 0.5  # of a run that leaves old rows behind; the next run go
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """What a worker is made of. `say_elsewhere` None: what finds no database goes to the log only.
-    `count_paused` None: nobody watches. `prune` None: what is old stays."""
+    `count_paused` None: nobody watches. `prune` None: what is old stays. `scale_out` None: a run asks for no
+    others."""
 
     store: Store
     senders: Senders
@@ -48,6 +51,7 @@ class Parts:
     count_paused: CountPaused | None = None
     note_skips: NoteSkips | None = None
     prune: Prune | None = None
+    scale_out: ScaleOut | None = None
 
 
 class Worker:
@@ -60,14 +64,18 @@ class Worker:
         self._runner = asyncio.Runner()
         self.spoilt = False  # something of a run may live on: this worker's loop must not run again
 
-    def deliver(self, *, remaining_seconds: float | None, correlation: str) -> Summary:
-        """One run within the time that is left. Raises `StoreFailed` if none could begin.
+    def deliver(
+        self, *, remaining_seconds: float | None, correlation: str, part: UUID | None = None
+    ) -> Summary:
+        """One run within the time that is left. Raises `StoreFailed` if none could begin. `part`: the drain command
+        it is, if it is one.
 
         Zero and less are real values and claim nothing; None means nobody knows, and is refused.
         """
         if remaining_seconds is None:
             raise SettingsError("The time this invocation has left is unknown: nothing may begin.")
-        hard_end = self._clock() + remaining_seconds
+        began = self._clock()
+        hard_end = began + remaining_seconds
         budget = Budget(timing=self._settings.timing, hard_end=hard_end)
         start = self._start(remaining_seconds, correlation)
         telemetry = self._telemetry(start.run, correlation)
@@ -81,6 +89,15 @@ class Worker:
             skipped=telemetry.skipped,
         )
         telemetry.ended(summary, paused_channels=self._count_paused(budget))
+        over = RunOver(
+            run=start.run,
+            summary=summary,
+            seconds=remaining_seconds,
+            claiming_seconds=max(0.0, budget.stop_claiming - began),
+            finish_by=budget.finish_by,
+            part=part,
+        )
+        self._ask_for_others(over, telemetry)
         if ended.how in (Ending.DRAINED, Ending.DEADLINE):  # an idle tick writes nothing
             self._prune(budget, telemetry)
         return summary
@@ -138,6 +155,11 @@ class Worker:
             return self._runner.run(_within(left, question))
         except (StoreFailed, TimeoutError):
             return None
+
+    def _ask_for_others(self, over: RunOver, telemetry: Telemetry) -> None:
+        """After the last word of a run that did not get through: more runs may be asked for."""
+        if self._parts.scale_out is not None and not self.spoilt:
+            telemetry.say(self._runner.run(self._parts.scale_out.after(over)))
 
     def _prune(self, budget: Budget, telemetry: Telemetry) -> None:
         """After the last word, in what is left of the time: small steps. Whatever fails, nothing is lost by it."""

@@ -12,7 +12,7 @@ from fencepost.backfill.commands import command_message
 from fencepost.backfill.ports import Opened
 from fencepost.backfill.work import Backfill, Means, RunOnce
 from fencepost.core.backfill import Begun, Ended, Ending, Pace, Paged, Turn, Verdict
-from fencepost.core.command import Drain, Evidence, Lasting, Move, Replay, S3Object
+from fencepost.core.command import CommandId, Drain, Evidence, Lasting, Move, Replay, S3Object
 from fencepost.core.operation import DatabaseAway, Refused
 from fencepost.core.tally import Count, Summary
 from fencepost.core.tally import Ending as RunEnding
@@ -88,7 +88,7 @@ class Nowhere:
         raise AssertionError("nobody asked for it")
 
 
-def never(seconds: float, correlation: str) -> Summary:
+def never(seconds: float, id: CommandId) -> Summary:
     raise AssertionError("nobody asked for it")
 
 
@@ -186,7 +186,7 @@ def test_what_is_no_command_does_not_reach_the_database(body: str) -> None:
 def test_a_drain_is_done_when_its_run_was_one(
     ended: RunEnding, ending: Ending, said: list[str]
 ) -> None:
-    def run_once(seconds: float, correlation: str) -> Summary:
+    def run_once(seconds: float, id: CommandId) -> Summary:
         assert seconds == 60
         return Summary(run="r", ended=ended, counts=dict.fromkeys(Count, 0))
 

@@ -48,10 +48,12 @@ def test_every_variable_is_read() -> None:
             "FENCEPOST_LEASE_SECONDS": "9",
             "FENCEPOST_LINGER_SECONDS": "0",
             "FENCEPOST_QUEUE_URL": "https://sqs/1/evidence",
+            "FENCEPOST_DRAIN_MESSAGES_MAX": "0",
         }
     )
     assert settings.channels == ("orders", "alerts")
     assert settings.queue_url == "https://sqs/1/evidence"
+    assert settings.drain_messages_max == 0
     assert settings.timing == Timing(
         send_timeout_seconds=3.5,
         settle_reserve_seconds=1.0,
@@ -93,6 +95,12 @@ def test_two_settings_that_cannot_both_hold_are_both_named() -> None:
 def test_a_queue_that_is_no_url_is_refused() -> None:
     with pytest.raises(SettingsError, match="FENCEPOST_QUEUE_URL"):
         read_settings({**ENOUGH, "FENCEPOST_QUEUE_URL": "my-queue"})
+
+
+@pytest.mark.parametrize("value", ["-1", "1.5", "101", "all", "²"])
+def test_a_number_of_messages_that_cannot_be_is_refused(value: str) -> None:
+    with pytest.raises(SettingsError, match="FENCEPOST_DRAIN_MESSAGES_MAX is"):
+        read_settings({**ENOUGH, "FENCEPOST_DRAIN_MESSAGES_MAX": value})
 
 
 def test_settings_do_not_show_the_password() -> None:

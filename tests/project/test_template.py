@@ -20,8 +20,8 @@ EVERYWHERE = {settings.INSTALLATION, settings.RELEASE_HASH, *DATABASE}
 LEFT_AT_THEIR_DEFAULT = {settings.CREDENTIALS_MAX_AGE}
 VARIABLES = {
     "MigrateFunction": EVERYWHERE,
-    "DeliverFunction": EVERYWHERE | RUN | {settings.QUEUE_URL},
-    "BackfillFunction": EVERYWHERE | RUN | {settings.QUEUE_URL},
+    "DeliverFunction": EVERYWHERE | RUN | {settings.QUEUE_URL, settings.DRAIN_MESSAGES},
+    "BackfillFunction": EVERYWHERE | RUN | {settings.QUEUE_URL, settings.DRAIN_MESSAGES},
 }
 WITH_ALIAS = {"DeliverFunction", "BackfillFunction"}
 

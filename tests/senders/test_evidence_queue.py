@@ -46,6 +46,24 @@ def test_a_queue_that_is_not_there_takes_nothing_and_raises_nothing(sqs: Any) ->
     assert EvidenceQueue(url).send(["{}"], within_seconds=2.0) == 0
 
 
+def test_messages_are_seen_one_after_the_other_where_that_is_asked_for() -> None:
+    client = RefusingClient(refusals=0)
+    assert EvidenceQueue("url")._taken(client, ["a", "c", "d"], 10, 1) == 3
+    assert client.delays == [10, 11, 12]
+    assert EvidenceQueue("url")._taken(client, ["a", "c"], 899, 1) == 2
+    assert client.delays[3:] == [899, 900]
+    assert EvidenceQueue("url")._taken(client, ["a", "c"], 900, 1) == 2
+    assert client.delays[5:] == [900, 900], "SQS hides no message longer"
+
+
+def test_pages_go_on_where_the_one_before_ended(sqs: Any) -> None:
+    url = sqs.create_queue(QueueName="evidence")["QueueUrl"]
+    assert EvidenceQueue(url).send(["{}"] * 11, 2.0, apart_seconds=60) == 11
+    told = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    assert told["ApproximateNumberOfMessages"] == "1"
+    assert told["ApproximateNumberOfMessagesDelayed"] == "10"
+
+
 def test_a_message_the_queue_refuses_is_said_once_more_alone() -> None:
     client = RefusingClient(refusals=1)
     assert EvidenceQueue("url")._taken(client, ["a", "b", "c"]) == 3
@@ -75,8 +93,10 @@ class RefusingClient:
     def __init__(self, refusals: int) -> None:
         self.refusals = refusals
         self.calls: list[list[str]] = []
+        self.delays: list[int] = []
 
-    def send_message_batch(self, *, QueueUrl: str, Entries: list[dict[str, str]]) -> Any:
+    def send_message_batch(self, *, QueueUrl: str, Entries: list[dict[str, Any]]) -> Any:
+        self.delays += [entry.get("DelaySeconds", 0) for entry in Entries]
         self.calls.append([entry["MessageBody"] for entry in Entries])
         failed = [entry for entry in Entries if entry["MessageBody"] == "b" and self.refusals]
         self.refusals -= bool(failed)

@@ -14,6 +14,7 @@ from fencepost.backfill.ports import Commands, Objects, SourceAway
 from fencepost.core.backfill import ENDINGS, Ended, Ending, Pace, Paged, Turn, Verdict, over, why
 from fencepost.core.command import (
     Command,
+    CommandId,
     CommandRefused,
     Drain,
     Enqueue,
@@ -29,7 +30,7 @@ from fencepost.core.tally import Ending as RunEnding
 from fencepost.ports import Clock, StoreFailed
 
 Send = Callable[[Sequence[str], float], int]  # bodies and seconds; how many were taken
-RunOnce = Callable[[float, str], Summary]  # seconds, correlation; raises StoreFailed
+RunOnce = Callable[[float, CommandId], Summary]  # seconds, for which command; raises StoreFailed
 Progress = Callable[[Paged], None]
 
 
@@ -130,7 +131,7 @@ class Backfill:
 
     def _run(self, command: Drain, seconds: float) -> dict[str, int] | Ended:
         """What it did, or why it counts as none."""
-        summary = self._means.run_once(seconds, f"drain {command.label.id}")
+        summary = self._means.run_once(seconds, command.label.id)
         if summary.ended is RunEnding.NO_TIME:
             return Ended(ending=Ending.PUT_BACK, reason="no time left for a run")
         if summary.ended is RunEnding.REFUSED:

@@ -7,10 +7,13 @@ Version 1 of `evidence` is what a run says of its sends when it cannot reach the
                 "reference": "…", "digest": "<hex>", "took_ms": 12, "detail": "…"}, …]}
 
 Members of a fact that are not known are left out. Saying it twice is harmless: evidence is idempotent.
+
+`drain` asks for a run (core/drain.py); docs/backfill.md tells all commands.
 """
 
 import json
 from collections.abc import Sequence
+from uuid import UUID
 
 from fencepost.core.notification import RunId
 from fencepost.core.step import Unsaid
@@ -24,6 +27,12 @@ def evidence_messages(installation: str, run: RunId, unsaid: Sequence[Unsaid]) -
     """The unsaid words as message bodies, every word in exactly one of them."""
     pages = (unsaid[start : start + FACTS_MAX] for start in range(0, len(unsaid), FACTS_MAX))
     return tuple(_evidence_message(installation, run, page) for page in pages)
+
+
+def drain_message(id: UUID) -> str:
+    """Asks whoever takes it for one run. The command's id makes saying it twice one run."""
+    words = {"version": VERSION, "command": "drain", "id": str(id)}
+    return json.dumps(words, separators=(",", ":"))
 
 
 def _evidence_message(installation: str, run: RunId, unsaid: Sequence[Unsaid]) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 BATCH_MAX = 10  # entries SQS takes in one call
 BATCH_BYTES_MAX = 240_000  # all of them together, where it is strictest
+DELAY_SECONDS_MAX = 900  # as long as SQS hides a new message
 CALL_SECONDS_MAX = 2.0
 CALL_SECONDS_MIN = 0.2
 
@@ -16,8 +17,10 @@ class EvidenceQueue:
         self._url = url
         self._clients: dict[float, Any] = {}  # by patience
 
-    def send(self, bodies: Sequence[str], within_seconds: float) -> int:
-        """Send them all; the number the queue took. Never raises for the network or for a refusal."""
+    def send(self, bodies: Sequence[str], within_seconds: float, *, apart_seconds: int = 0) -> int:
+        """Send them all; the number the queue took. Never raises for the network or for a refusal.
+
+        `apart_seconds`: each is seen so much later than the one before (0 to 15 minutes in all)."""
         from botocore.exceptions import BotoCoreError, ClientError  # here: dear to import
 
         pages = _pages(bodies)
@@ -25,7 +28,7 @@ class EvidenceQueue:
         try:
             client = self._client(within_seconds / max(len(pages), 1))
             for page in pages:
-                taken += self._taken(client, page)
+                taken += self._taken(client, page, taken * apart_seconds, apart_seconds)
         except (BotoCoreError, ClientError):
             return taken
         return taken
@@ -38,14 +41,15 @@ class EvidenceQueue:
             self._clients = {seconds: boto3.client("sqs", config=_patience(seconds))}
         return self._clients[seconds]
 
-    def _taken(self, client: Any, bodies: Sequence[str]) -> int:
+    def _taken(self, client: Any, bodies: Sequence[str], first: int = 0, apart: int = 0) -> int:
         """A batch may be taken in part: what was refused is said once more, alone."""
-        refused = self._refused(client, bodies)
-        again = self._refused(client, refused) if refused else ()
+        refused = self._refused(client, bodies, first, apart)
+        again = self._refused(client, refused, first, apart) if refused else ()
         return len(bodies) - len(again)
 
-    def _refused(self, client: Any, bodies: Sequence[str]) -> Sequence[str]:
-        entries = [{"Id": str(place), "MessageBody": body} for place, body in enumerate(bodies)]
+    def _refused(self, client: Any, bodies: Sequence[str], first: int, apart: int) -> Sequence[str]:
+        """`first` and `apart`: seconds until the first of them is seen, and each next one."""
+        entries = [_entry(place, body, first + place * apart) for place, body in enumerate(bodies)]
         answer = client.send_message_batch(QueueUrl=self._url, Entries=entries)
         return [bodies[int(failed["Id"])] for failed in answer.get("Failed", ())]
 
@@ -61,6 +65,13 @@ def _pages(bodies: Sequence[str]) -> list[list[str]]:
             size = len(body.encode())
         pages[-1].append(body)
     return pages
+
+
+def _entry(place: int, body: str, delay_seconds: int) -> dict[str, Any]:
+    entry: dict[str, Any] = {"Id": str(place), "MessageBody": body}
+    if delay_seconds:
+        entry["DelaySeconds"] = min(delay_seconds, DELAY_SECONDS_MAX)
+    return entry
 
 
 def _patience(seconds: float) -> Any:

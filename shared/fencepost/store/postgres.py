@@ -24,6 +24,7 @@ from fencepost.store import words
 from fencepost.store.access import Written
 from fencepost.store.dialling import Dialler
 from fencepost.store.failures import must_dial_anew, translate
+from fencepost.store.waves import PostgresWaves
 
 QUERIES = Path(__file__).parent / "queries"
 HANG_UP_SECONDS = 1.0  # for the driver to notice that its socket was shut
@@ -60,6 +61,7 @@ class PostgresStore:
         self._exchange = (QUERIES / "exchange.sql").read_bytes()
         self._note_skips = (QUERIES / "note_skips.sql").read_bytes()
         self._prune = (QUERIES / "prune.sql").read_bytes()
+        self.waves = PostgresWaves(self._ask)
 
     async def has_work(self, channels: tuple[str, ...] = ()) -> bool:
         rows = await self._ask_twice(self._has_work, {"channels": words.name_list(channels)})

@@ -19,6 +19,7 @@ begin
         ('producer', 'enqueue'), ('producer', 'enqueue_many'), ('producer', 'status'),
         ('worker', 'start_run'), ('worker', 'exchange'), ('worker', 'has_work'), ('worker', 'evidence'), ('worker', 'bound_to'), ('worker', 'paused_channels'),
         ('worker', 'note_skips'), ('worker', 'prune'),
+        ('worker', 'backlog'), ('worker', 'begin_wave'), ('worker', 'end_wave'),
         ('operator', 'enqueue'), ('operator', 'enqueue_many'), ('operator', 'status'), ('operator', 'boundary_missing'),
         ('operator', 'cancel'), ('operator', 'redrive'), ('operator', 'resolve'), ('operator', 'evidence'), ('operator', 'quarantine'),
         ('operator', 'bound_to'), ('operator', 'bind'), ('operator', 'channel_apply'), ('operator', 'channel_pause'), ('operator', 'channel_resume'),

@@ -1,0 +1,1 @@
+select fencepost.end_wave(%(run)s::uuid)
