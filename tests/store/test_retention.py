@@ -305,6 +305,9 @@ def test_what_was_found_of_a_channel_before_it_was_changed_counts_for_nothing(
     assert Worker(bench).channels["web"].skipped is None
     note(bench, stale, "still no secret")
     assert skipped(bench) == (None, None, None)
+    note(bench, Worker(bench), "another secret is missing")
+    note(bench, stale, "still no secret")
+    assert skipped(bench)[0] == "another secret is missing"
 
 
 def test_a_run_that_has_ended_is_not_believed_and_a_busy_row_not_waited_for(
