@@ -45,6 +45,7 @@ MAY: dict[str, list[str]] = {
     "worker": [
         "select fencepost.has_work('{}'::text[])",
         "select fencepost.bound_to()",
+        "select * from fencepost.prune()",
     ],
     "operator": [
         "select * from fencepost.enqueue('push', 'r', '{}')",
@@ -55,6 +56,8 @@ MAY: dict[str, list[str]] = {
         "select fencepost.inspect(1)",
         "select fencepost.boundary_missing()",
         "select * from fencepost.conservation()",
+        "select * from fencepost.prune()",
+        "select * from fencepost.prune_closed(86400, 0, 10)",
     ],
     "reader": [
         "select * from fencepost.status(1)",
