@@ -9,7 +9,7 @@ from bench.plan import Plan
 from bench.readme import keep
 from bench.server import available
 
-SUBJECTS = ("exchange", "peers", "latency", "sends", "cold_start", "backfill")
+SUBJECTS = ("exchange", "peers", "latency", "sends", "cold_start", "backfill", "scale")
 
 
 def main() -> None:

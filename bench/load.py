@@ -15,12 +15,17 @@ def anywhere(number: int) -> str:
 
 
 def load_fencepost(
-    connection: psycopg.Connection, rows: int, recipient: Callable[[int], str] = anywhere
+    connection: psycopg.Connection,
+    rows: int,
+    recipient: Callable[[int], str] = anywhere,
+    *,
+    after: int = 0,
 ) -> None:
+    """`after`: how many are there already; their keys are not used again."""
     for start in range(1, rows + 1, ROWS_A_CALL):
         numbers = range(start, min(start + ROWS_A_CALL, rows + 1))
         recipients = [recipient(number) for number in numbers]
-        said = {"first": start, "recipients": recipients}
+        said = {"first": after + start, "recipients": recipients}
         connection.execute(statement("fencepost_enqueue"), said)
 
 
