@@ -5,6 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 RIE    := $(BIN)/aws-lambda-rie
 SEEDS  ?= 2000
+WORKERS ?= 4
 SEED   ?=
 SAM     := .cache/sam-venv/bin/sam
 RUNTIME := .cache/runtime-venv/bin/python
@@ -34,8 +35,8 @@ $(STAMP): requirements/dev.txt requirements/rie.txt pyproject.toml
 demo: setup ## deliver a file of notifications through overlapping real Lambda runtimes
 	$(BIN)/python -m demo
 
-test: setup ## the whole suite (embedded PostgreSQL unless DATABASE_URL is set)
-	$(BIN)/python -m pytest
+test: setup ## the whole suite (embedded PostgreSQL unless DATABASE_URL is set), WORKERS at a time
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 drill: setup ## real runtimes killed, frozen and restarted under the worker (Linux)
 	$(BIN)/python -m pytest tests/drills

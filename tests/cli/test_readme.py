@@ -12,7 +12,7 @@ from tests.cli.conftest import Fencepost, Said
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 README = (Path(__file__).parents[2] / "README.md").read_text()
-OWN = README.partition("## On your own PostgreSQL")[2]
+OWN = README.partition("## On your own PostgreSQL")[2].partition("## On AWS")[0]
 ITS_RECEIVER = "http://127.0.0.1:8080"
 MORE = {"FENCEPOST_INSTALLATION": "production", "ORDERS_WEBHOOK_SECRET": SECRET}
 
@@ -62,6 +62,7 @@ def test_its_order() -> None:
         "How a notification is claimed, sent and closed",
         "The tree",
         "On your own PostgreSQL",
+        "On AWS",
         "What comes next",
     ]
     assert README.index("make demo") < README.index("make test") < README.index("## How")
