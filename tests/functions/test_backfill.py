@@ -30,8 +30,8 @@ HOSTILE = {
     "deep in a row": '{"version":1,"command":"enqueue","id":"'
     + str(uuid.uuid4())
     + '","rows":['
-    + "[" * 5000
-    + "]" * 5000
+    + "[" * 100_000
+    + "]" * 100_000
     + "]}",
     "junk": "\u00e9" * (128 * 1024),
     "an array": "[1]",
