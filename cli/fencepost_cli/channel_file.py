@@ -76,16 +76,16 @@ def _words(file: Path, name: str, table: dict[str, Any]) -> dict[str, Any]:
 
 def _refuse_settings(file: Path, name: str, channel: Channel) -> None:
     """A kind that is not installed here may be installed where the worker runs: that is told, not refused."""
-    from fencepost.bootstrap import settings_fault
+    from fencepost.bootstrap import channel_fault
     from fencepost.ports import SenderUnavailable
 
     try:
-        fault = settings_fault(channel.sender, channel.settings)
+        fault = channel_fault(channel.sender, channel.settings, channel.secret)
     except SenderUnavailable as unknown:
         print_trouble(f"{file}: channel {name}: {unknown} here; its notifications wait for one")
         return
     if fault is not None:
-        raise CommandFailed(f"{file}: channel {name}: settings: {fault}")
+        raise CommandFailed(f"{file}: channel {name}: {fault}")
 
 
 def _refuse_pasted_secret(file: Path, name: str, reference: str | None) -> None:

@@ -91,7 +91,7 @@ class Attempt:
         except TimeoutError:
             return Uncertain("the sender outlived its timeout")
         self.reply, self.phase = reply, reply.phase
-        return self.sender.classify(reply)
+        return self.sender.classify(self.claimed, reply)
 
     async def _reply(self, prepared: Prepared, timeout_seconds: float) -> Reply:
         try:

@@ -123,9 +123,11 @@ def _scale_out(settings: Settings, store: PostgresStore, queue: EvidenceQueue) -
     )
 
 
-def settings_fault(kind: str, settings: Mapping[str, Any]) -> str | None:
+def channel_fault(
+    kind: str, settings: Mapping[str, Any], secret_reference: str | None
+) -> str | None:
     """What no sender of this kind would ever take. Raises `SenderUnavailable` where the kind is not known here."""
-    return fault_of(kind, settings)
+    return fault_of(kind, settings, secret_reference)
 
 
 @functools.cache

@@ -81,8 +81,8 @@ class Sender(Protocol):
         `SendCancelled`, whose reply tells how far it got; a bare `CancelledError` means it never began."""
         ...
 
-    def classify(self, reply: Reply) -> Outcome:
-        """What the reply means. Pure: the provider's table."""
+    def classify(self, claimed: Claimed, reply: Reply) -> Outcome:
+        """What the reply to this row's message means. Pure: the provider's table."""
         ...
 
     async def ask(self, claimed: Claimed, *, timeout_seconds: float) -> Outcome | None:

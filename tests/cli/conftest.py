@@ -91,7 +91,9 @@ def fencepost(database_url: str) -> Fencepost:
 @pytest.fixture
 def channels_file(tmp_path: Path) -> Path:
     file = tmp_path / "channels.toml"
-    file.write_text('[channel.hook]\nsender = "webhook"\non_uncertain = "hold"\n')
+    file.write_text(
+        '[channel.hook]\nsender = "webhook"\nsecret = "env:NOWHERE"\non_uncertain = "hold"\n'
+    )
     return file
 
 

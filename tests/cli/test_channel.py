@@ -22,6 +22,7 @@ policy = { attempts_max = 4, backoff_base_seconds = 0.5 }
 
 [channel.plain]
 sender = "webhook"
+secret = "env:X"
 on_uncertain = "hold"
 """
 
@@ -57,43 +58,53 @@ FAULTS = {
         "channel a: Object contains unknown field `slotz`",
     ),
     "an unknown policy key": (
-        '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\npolicy = { tries = 3 }\n',
+        '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\npolicy = { tries = 3 }\n',
         "unknown field `tries`",
     ),
     "an unknown table": ('[chanel.a]\nsender = "webhook"\n', "unknown field `chanel`"),
     "no sender": ('[channel.a]\non_uncertain = "hold"\n', "missing required field `sender`"),
-    "no policy for doubt": ('[channel.a]\nsender = "webhook"\n', "on_uncertain must be chosen"),
+    "no policy for doubt": (
+        '[channel.a]\nsender = "webhook"\nsecret = "env:X"\n',
+        "on_uncertain must be chosen",
+    ),
+    "no secret": (
+        '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\n',
+        "channel a: a secret reference is missing",
+    ),
     "a wrong policy for doubt": (
-        '[channel.a]\nsender = "webhook"\non_uncertain = "maybe"\n',
+        '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "maybe"\n',
         "Invalid enum value 'maybe'",
     ),
-    "a wrong name": ('[channel.A]\nsender = "webhook"\non_uncertain = "hold"\n', "channel"),
+    "a wrong name": (
+        '[channel.A]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\n',
+        "channel",
+    ),
     "too many slots": (
-        '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nslots = 5000\n',
+        '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\nslots = 5000\n',
         "<= 1000",
     ),
     "a setting nobody knows": (
-        '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nsettings = { alow_http = true }\n',
-        "channel a: settings: Object contains unknown field `alow_http`",
+        '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\nsettings = { alow_http = true }\n',
+        "channel a: Object contains unknown field `alow_http`",
     ),
     "a setting of another type": (
-        '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nsettings = { allow_http = "yes" }\n',
-        "channel a: settings: Expected `bool`, got `str`",
+        '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\nsettings = { allow_http = "yes" }\n',
+        "channel a: Expected `bool`, got `str`",
     ),
     "a pasted secret": (
-        '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nsecret = "whsec_aGlkZGVu"\n',
+        '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\nsecret = "whsec_aGlkZGVu"\n',
         "secret says where the secret is",
     ),
     "a rate without end": (
-        '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nrate = inf\n',
+        '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\nrate = inf\n',
         "<= 1000000",
     ),
     "a rate of next to nothing": (
-        '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nrate = 1e-320\n',
+        '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\nrate = 1e-320\n',
         "rate",
     ),
     "settings that are no JSON": (
-        '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nsettings = { allow_http = nan }\n',
+        '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\nsettings = { allow_http = nan }\n',
         "settings hold nan or inf",
     ),
     "a NUL": (
@@ -108,7 +119,11 @@ FAULTS = {
 
 def test_a_fault_is_one_line_and_nothing_is_written(fencepost: Fencepost, tmp_path: Path) -> None:
     for case, (text, fault) in FAULTS.items():
-        good = '[channel.good]\nsender = "webhook"\non_uncertain = "hold"\n' if text else ""
+        good = (
+            '[channel.good]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\n'
+            if text
+            else ""
+        )
         said = fencepost("channel", "apply", written(tmp_path, good + text))
         assert (said.code, said.err.count("\n")) == (1, 1), case
         assert fault in said.err, case

@@ -101,7 +101,7 @@ class FakeSender:
         self.begun.append(claimed.id)
         return ACCEPTED if self.on_send is None else await self.on_send(claimed)
 
-    def classify(self, reply: Reply) -> Outcome:
+    def classify(self, claimed: Claimed, reply: Reply) -> Outcome:
         return self.on_classify(reply)
 
     async def ask(self, claimed: Claimed, *, timeout_seconds: float) -> Outcome | None:

@@ -14,7 +14,8 @@ from fencepost.core.notification import ChannelId, Claimed, OnUncertain
 from fencepost.core.outcome import Delivered, Outcome
 from fencepost.core.reply import Reply
 from fencepost.ports import Prepared, SenderUnavailable
-from fencepost.senders.registry import SenderRegistry
+from fencepost.senders.kind import SenderKind
+from fencepost.senders.registry import SenderRegistry, fault_of
 from fencepost.senders.transport import Transport
 from fencepost.senders.webhook import Webhook
 from tests.senders.stage import client_context
@@ -113,7 +114,7 @@ class Pigeon:
     async def send(self, claimed: Claimed, prepared: Prepared, *, timeout_seconds: float) -> Reply:
         raise NotImplementedError
 
-    def classify(self, reply: Reply) -> Outcome:
+    def classify(self, claimed: Claimed, reply: Reply) -> Outcome:
         return Delivered()
 
     async def ask(self, claimed: Claimed, *, timeout_seconds: float) -> Outcome | None:
@@ -124,6 +125,9 @@ def pigeon(channel: Channel, secret: str | None, transport: Transport) -> Pigeon
     if "loft" not in channel.settings:
         raise ValueError("a pigeon needs\na loft")
     return Pigeon(secret)
+
+
+KIND = SenderKind(build=pigeon)
 
 
 @contextmanager
@@ -141,7 +145,7 @@ def test_another_packages_sender_is_found_by_its_entry_point(
     registry: SenderRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     channel = replace(CHANNEL, sender="pigeon", settings={"loft": "roof"})
-    with offering(monkeypatch, pigeon="tests.senders.test_registry:pigeon"):
+    with offering(monkeypatch, pigeon="tests.senders.test_registry:KIND"):
         built = registry.sender(channel)
     assert getattr(built, "secret", None) == SECRET
 
@@ -149,7 +153,11 @@ def test_another_packages_sender_is_found_by_its_entry_point(
 @pytest.mark.parametrize(
     ("place", "sentence"),
     [
-        ("tests.senders.test_registry:pigeon", "pigeon: a pigeon needs a loft"),
+        ("tests.senders.test_registry:KIND", "pigeon: a pigeon needs a loft"),
+        (
+            "tests.senders.test_registry:pigeon",
+            "sender kind 'pigeon' is no SenderKind",
+        ),
         (
             "no_such_package:pigeon",
             "sender kind 'pigeon' cannot be loaded: No module named 'no_such_package'",
@@ -167,5 +175,31 @@ def test_another_packages_trouble_is_one_line_too(
 def test_a_third_party_cannot_replace_our_own(
     registry: SenderRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with offering(monkeypatch, webhook="tests.senders.test_registry:pigeon"):
+    with offering(monkeypatch, webhook="tests.senders.test_registry:KIND"):
         assert isinstance(registry.sender(CHANNEL), Webhook)
+
+
+# --- what is refused where a channel is written down ---
+
+
+@pytest.mark.parametrize(
+    ("settings", "reference", "fault"),
+    [
+        ({}, "env:GOOD", None),
+        (
+            {},
+            None,
+            "a secret reference is missing: no channel of this kind works without one",
+        ),
+        ({"tiemout": 1}, "env:GOOD", "Object contains unknown field `tiemout`"),
+    ],
+)
+def test_a_channel_that_can_never_work_is_refused_before_it_is_one(
+    settings: Mapping[str, Any], reference: str | None, fault: str | None
+) -> None:
+    assert fault_of("webhook", settings, reference) == fault
+
+
+def test_an_unknown_kind_may_be_known_elsewhere() -> None:
+    with pytest.raises(SenderUnavailable, match="unknown sender kind 'pigeon'"):
+        fault_of("pigeon", {}, None)

@@ -68,7 +68,7 @@ async def test_the_receiver_gets_the_event_signed_under_its_key() -> None:
         server = await on.serve(answers)
         webhook = sender(on, allow_private_networks=True)
         reply = await webhook.send(CLAIMED, prepared(webhook), timeout_seconds=10)
-        assert webhook.classify(reply) == Delivered()
+        assert webhook.classify(CLAIMED, reply) == Delivered()
         asked = server.log.requests[0]
         assert asked.headers[":path"] == "/in?a=b"
         assert asked.headers["content-type"] == "application/json"
@@ -184,7 +184,7 @@ async def test_private_networks_are_rejected_for_good_unless_the_channel_allows_
         server = await on.serve(answers)
         webhook = sender(on)
         reply = await webhook.send(CLAIMED, prepared(webhook), timeout_seconds=10)
-        assert isinstance(webhook.classify(reply), Rejected)
+        assert isinstance(webhook.classify(CLAIMED, reply), Rejected)
         assert server.log.connections == 0
 
 
@@ -198,7 +198,9 @@ async def test_a_redirect_to_the_metadata_service_fails_the_attempt() -> None:
         await on.serve(redirects)
         webhook = sender(on, allow_private_networks=True)
         reply = await webhook.send(CLAIMED, prepared(webhook), timeout_seconds=10)
-        assert webhook.classify(reply) == Failed("answered 302, a redirect is never followed")
+        assert webhook.classify(CLAIMED, reply) == Failed(
+            "answered 302, a redirect is never followed"
+        )
 
 
 # --- the table (providers: signed webhooks) ---
@@ -272,7 +274,7 @@ async def test_one_service_behind_all_recipients_is_throttled_as_a_whole() -> No
     async with stage() as on:
         reply = Reply(phase=Phase.ANSWERED, status=429, headers={"retry-after": "30"})
         whole = sender(on, throttle_whole_channel=True)
-        assert whole.classify(reply) == Throttled("answered 429", 30.0, channel_wide=True)
+        assert whole.classify(CLAIMED, reply) == Throttled("answered 429", 30.0, channel_wide=True)
 
 
 # --- settings ---

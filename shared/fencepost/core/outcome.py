@@ -39,6 +39,8 @@ class Unregistered:
     """The address is dead or opted out."""
 
     reason: str
+    gone_at: float | None = None  # unix seconds, where the provider says since when
+    guarded: bool = False  # a wrong environment or project would be answered the same way
 
 
 @dataclass(frozen=True, slots=True)

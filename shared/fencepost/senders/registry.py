@@ -1,5 +1,6 @@
 """Finds the sender of a channel: kinds to constructors, our own and those that other packages bring along."""
 
+import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -8,29 +9,26 @@ import msgspec
 from fencepost.core.channel import Channel
 from fencepost.core.notification import ChannelId
 from fencepost.ports import Sender, SenderUnavailable
+from fencepost.senders.kind import SenderKind
 from fencepost.senders.transport import Transport
-from fencepost.senders.webhook import WebhookSettings, webhook
 
 ENTRY_POINTS = "fencepost.senders"
 
-# Builds a sender from a channel, its secret and the shared transport. Raises ValueError (msgspec's included) for
-# settings or a secret it cannot work with; the message must not repeat a secret.
-Constructor = Callable[[Channel, str | None, Transport], Sender]
-
-KINDS: Mapping[str, Constructor] = {"webhook": webhook}
-SETTINGS: Mapping[str, type[msgspec.Struct]] = {"webhook": WebhookSettings}
+# Imported when a channel wants it: a cold start pays for no other provider.
+OUR_OWN: Mapping[str, str] = {"webhook": "fencepost.senders.webhook"}
 
 
-def fault_of(kind: str, settings: Mapping[str, Any]) -> str | None:
-    """Why these can never be a channel's settings, in one line; None where nothing can be said against them.
+def fault_of(kind: str, settings: Mapping[str, Any], secret_reference: str | None) -> str | None:
+    """Why these can never be a working channel, in one line; None where nothing can be said against them.
 
     Raises `SenderUnavailable` where no package here brings the kind: elsewhere one may.
     """
-    _constructor(kind)
-    wanted = SETTINGS.get(kind)
+    found = kind_of(kind)
+    if found.needs_secret and secret_reference is None:
+        return "a secret reference is missing: no channel of this kind works without one"
     try:
-        if wanted is not None:
-            msgspec.convert(dict(settings), wanted)
+        if found.settings is not None:
+            msgspec.convert(dict(settings), found.settings)
     except msgspec.ValidationError as wrong:
         return _line(wrong)
     return None
@@ -63,10 +61,10 @@ class SenderRegistry:
         await self._transport.close()
 
     def _build(self, channel: Channel) -> Sender:
-        build = _constructor(channel.sender)
+        kind = kind_of(channel.sender)
         secret = self._secret(channel.secret_reference)
         try:
-            return build(channel, secret, self._transport)
+            return kind.build(channel, secret, self._transport)
         except (ValueError, msgspec.ValidationError) as wrong:
             raise SenderUnavailable(f"{channel.sender}: {_line(wrong)}") from None
 
@@ -79,20 +77,24 @@ class SenderRegistry:
             raise SenderUnavailable(_line(missing)) from None
 
 
-def _constructor(kind: str) -> Constructor:
-    if kind in KINDS:
-        return KINDS[kind]
+def kind_of(name: str) -> SenderKind:
+    """Our own first: no other package replaces one. Raises `SenderUnavailable`."""
+    if name in OUR_OWN:
+        ours: SenderKind = importlib.import_module(OUR_OWN[name]).KIND
+        return ours
     from importlib import metadata  # costly at a cold start, and few have senders of their own
 
-    for offered in metadata.entry_points(group=ENTRY_POINTS, name=kind):
+    for offered in metadata.entry_points(group=ENTRY_POINTS, name=name):
         try:
-            constructor: Constructor = offered.load()
+            theirs = offered.load()
         except (ImportError, AttributeError) as broken:
             raise SenderUnavailable(
-                f"sender kind {kind!r} cannot be loaded: {_line(broken)}"
+                f"sender kind {name!r} cannot be loaded: {_line(broken)}"
             ) from None
-        return constructor
-    raise SenderUnavailable(f"unknown sender kind {kind!r}")
+        if not isinstance(theirs, SenderKind):
+            raise SenderUnavailable(f"sender kind {name!r} is no SenderKind")
+        return theirs
+    raise SenderUnavailable(f"unknown sender kind {name!r}")
 
 
 def _line(wrong: Exception) -> str:

@@ -37,12 +37,13 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A POST. Its target, headers and body stay out of every representation (G10)."""
+    """Its target, headers and body stay out of every representation (G10)."""
 
     origin: Origin
     target: str = field(repr=False)  # path and query
     headers: tuple[tuple[str, str], ...] = field(repr=False)  # lower case names; no host, no length
     body: bytes = field(repr=False)
+    method: str = "POST"  # GET where a provider is asked
 
 
 def read_url(url: str, *, private_allowed: bool = False) -> tuple[Origin, str]:

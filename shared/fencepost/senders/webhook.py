@@ -1,11 +1,9 @@
 """Webhooks as Standard Webhooks 1.0.0 wants them. The recipient is a URL; the receiver drops a repeated webhook-id."""
 
 import dataclasses
-import hashlib
-import json
 import time
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, assert_never, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 
@@ -14,23 +12,22 @@ from fencepost.core.notification import Claimed
 from fencepost.core.outcome import (
     Delivered,
     Failed,
-    NotSent,
     Outcome,
     Rejected,
     Throttled,
-    Uncertain,
     Unregistered,
 )
-from fencepost.core.reply import Phase, Reply
+from fencepost.core.reply import Reply
 from fencepost.ports import Prepared
+from fencepost.senders.body import digest_of, json_body
+from fencepost.senders.kind import SenderKind
 from fencepost.senders.request import InvalidUrl, Request, read_url
 from fencepost.senders.retry_after import retry_after_seconds
 from fencepost.senders.signature import SigningKeys, read_secrets
 from fencepost.senders.transport import Transport
-from fencepost.senders.trouble import Trouble
+from fencepost.senders.unanswered import unanswered
 
 EVENT_TYPE = "notification"  # where the payload names none
-DIGEST_BYTES = 16
 CONTENT = (
     ("content-type", "application/json"),
     ("accept-encoding", "identity"),  # an answer is never unpacked
@@ -89,7 +86,7 @@ class Webhook:
         request = dataclasses.replace(message, headers=message.headers + signed)
         return await self._transport.send(request, timeout_seconds=timeout_seconds)
 
-    def classify(self, reply: Reply) -> Outcome:
+    def classify(self, claimed: Claimed, reply: Reply) -> Outcome:
         return meaning_of(reply, channel_wide=self._settings.throttle_whole_channel)
 
     async def ask(self, claimed: Claimed, *, timeout_seconds: float) -> Outcome | None:
@@ -109,14 +106,7 @@ def rendered(payload: Mapping[str, Any]) -> bytes:
     """
     raw = payload.get("raw")
     own = raw.get("webhook") if isinstance(raw, Mapping) else None
-    text = json.dumps(
-        _event(payload) if own is None else own,
-        ensure_ascii=False,
-        allow_nan=False,
-        sort_keys=True,
-        separators=(",", ":"),
-    )
-    return text.encode()
+    return json_body(_event(payload) if own is None else own)
 
 
 def _event(payload: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -125,26 +115,10 @@ def _event(payload: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"type": EVENT_TYPE, "data": {}, **said}
 
 
-def digest_of(body: bytes) -> bytes:
-    """Over what the receiver reads. The timestamp and the signatures change with each attempt and stay out."""
-    return hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest()
-
-
 def meaning_of(reply: Reply, *, channel_wide: bool) -> Outcome:
     """The standard's table of answers, with our phases. Pure."""
-    match reply.phase:
-        case Phase.NOT_SENT if reply.reason == Trouble.ADDRESS_FORBIDDEN:
-            return Rejected(_why(reply))
-        case Phase.NOT_SENT:
-            return NotSent(_why(reply))
-        case Phase.UNCERTAIN:
-            return Uncertain(_why(reply))
-        case Phase.ANSWERED:
-            return _answer(reply, channel_wide=channel_wide)
-    assert_never(reply.phase)
-
-
-def _answer(reply: Reply, *, channel_wide: bool) -> Outcome:
+    if (outcome := unanswered(reply)) is not None:
+        return outcome
     status = reply.status or 0
     wait = retry_after_seconds(reply.headers.get("retry-after"), date=reply.headers.get("date"))
     if 200 <= status < 300:
@@ -158,5 +132,4 @@ def _answer(reply: Reply, *, channel_wide: bool) -> Outcome:
     return Failed(f"answered {status}", wait)
 
 
-def _why(reply: Reply) -> str:
-    return f"{reply.reason}: {reply.error}" if reply.error else reply.reason
+KIND = SenderKind(build=webhook, settings=WebhookSettings, needs_secret=True)

@@ -165,7 +165,7 @@ class H1Wire(_Engine):
 
     async def exchange(self, request: Request, progress: Progress) -> Response:
         headers = HeaderMap([("host", self.origin.authority), *request.headers])
-        message = EngineRequest("POST", request.target, headers=headers, body=request.body)
+        message = EngineRequest(request.method, request.target, headers=headers, body=request.body)
         self._stream.on_write = progress.left
         try:
             response: Response = await self._connection.send_request(message)
@@ -220,7 +220,7 @@ class H2Wire(_Engine):
         headers = HeaderMap(list(request.headers))
         try:
             return await self._driver._open_stream(
-                "POST", request.target, headers, end_stream=not request.body, is_head=False
+                request.method, request.target, headers, end_stream=not request.body, is_head=False
             )
         except GoAwayError as wrong:
             raise Broken(Trouble.GONE_AWAY, "before the stream was opened") from wrong

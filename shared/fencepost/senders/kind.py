@@ -1,0 +1,24 @@
+"""What a module that brings a sender kind says of it: its `KIND`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from fencepost.core.channel import Channel
+from fencepost.ports import Sender
+from fencepost.senders.transport import Transport
+
+# Builds a sender from a channel, its secret and the shared transport. Raises ValueError (msgspec's included) for
+# settings or a secret it cannot work with; the message must not repeat a secret.
+Constructor = Callable[[Channel, str | None, Transport], Sender]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SenderKind:
+    """`settings` is what a channel's settings must fit, checked where they are written down. None: nothing is known.
+    `needs_secret`: no channel of this kind works without a secret reference."""
+
+    build: Constructor
+    settings: type[msgspec.Struct] | None = None
+    needs_secret: bool = False
