@@ -10,7 +10,7 @@ import pytest
 
 from fencepost.backfill.commands import command_message
 from fencepost.backfill.ports import Opened
-from fencepost.backfill.work import Backfill, Means, RunOnce
+from fencepost.backfill.work import Backfill, Means, RunOnce, Send
 from fencepost.core.backfill import Begun, Ended, Ending, Pace, Paged, Turn, Verdict
 from fencepost.core.command import CommandId, Drain, Evidence, Lasting, Move, Replay, S3Object
 from fencepost.core.operation import DatabaseAway, Refused
@@ -19,6 +19,7 @@ from fencepost.core.tally import Ending as RunEnding
 
 ID = uuid.UUID("5f0c3f4e-6f4b-4b0e-9d5e-0a5d0b6f2c11")
 REDRIVE = command_message({"command": "redrive", "id": str(ID), "select": {}})
+DRAIN = command_message({"command": "drain", "id": str(ID)})
 
 
 @dataclass
@@ -31,12 +32,18 @@ class Database:
     now: float = 0.0
     said: list[str] = field(default_factory=list)
     trouble: list[Exception] = field(default_factory=list)
+    owners: list[str | Exception] = field(default_factory=list)  # as they are found; then ours
+    dialling_seconds: float = 0.0
 
     def clock(self) -> float:
         return self.now
 
     def bound_to(self) -> str | None:
-        return "test"
+        self.now += self.dialling_seconds
+        owner = self.owners.pop(0) if self.owners else "test"
+        if isinstance(owner, Exception):
+            raise owner
+        return owner
 
     def begin(self, command: Lasting | Drain) -> Begun:
         if self.trouble:
@@ -106,15 +113,19 @@ def taken(
         database.said.append(f"sent {said}")
         return takes
 
-    means = Means(
+    ways = means(database, send=None if takes is None else send, run_once=run_once)
+    return Backfill(ways).take(body, Pace(limit=seconds, until=seconds))
+
+
+def means(database: Database, *, send: Send | None, run_once: RunOnce) -> Means:
+    return Means(
         commands=database,
         objects=Nowhere(),
         run_once=run_once,
         clock=database.clock,
         installation="test",
-        send=None if takes is None else send,
+        send=send,
     )
-    return Backfill(means).take(body, Pace(limit=seconds, until=seconds))
 
 
 def test_it_ends_where_there_is_time() -> None:
@@ -147,10 +158,58 @@ def test_what_was_begun_does_a_page_and_never_only_sends_itself_on() -> None:
     assert database.said == ["begin", "page", "sent [1]", "continued 1"]
 
 
-def test_without_time_for_a_page_nothing_is_begun() -> None:
-    database = Database()
-    assert taken(database, 0.5).ending is Ending.PUT_BACK
+EVIDENCE = json.dumps(
+    {
+        "fencepost": 1,
+        "command": "evidence",
+        "installation": "test",
+        "run": str(ID),
+        "facts": [{"notification": 1, "fence": 1, "outcome": "delivered"}],
+    }
+)
+
+
+@pytest.mark.parametrize("seconds", [-1.0, 0.0, 0.001, 0.5])
+@pytest.mark.parametrize("body", [REDRIVE, EVIDENCE, DRAIN])
+def test_without_time_the_database_is_not_even_dialled(body: str, seconds: float) -> None:
+    database = Database(owners=[AssertionError("asked")])
+    assert taken(database, seconds, body=body).ending is Ending.PUT_BACK
     assert database.said == []
+
+
+def test_a_run_has_the_time_that_is_left_after_its_beginning() -> None:
+    """Dialling may have taken most of it."""
+    given: list[float] = []
+
+    def run_once(seconds: float, id: CommandId) -> Summary:
+        given.append(seconds)
+        return Summary(run="r", ended=RunEnding.IDLE, counts=dict.fromkeys(Count, 0))
+
+    taken(Database(began_seconds=12.0), 60, body=DRAIN, run_once=run_once)
+    assert given == [48.0]
+
+
+def test_whose_database_it_is_is_asked_again_of_what_was_dialled_anew() -> None:
+    """An answer that was lost is no answer: another installation's database is not worked on."""
+    database = Database(owners=[DatabaseAway("gone"), "production"])
+    ended = taken(database, 60)
+    assert (ended.ending, database.said) == (Ending.REFUSED, [])
+    moved = Database(owners=["test", "production"], trouble=[DatabaseAway("gone")])
+    assert (taken(moved, 60).ending, moved.said) == (Ending.REFUSED, [])
+
+
+def test_a_database_that_is_away_is_not_waited_for_by_each_message_of_a_batch() -> None:
+    database = Database(owners=[DatabaseAway("gone")] * 9, dialling_seconds=10.0)
+    backfill = Backfill(means(database, send=None, run_once=never))
+    endings = [backfill.take(REDRIVE, Pace(limit=58, until=58)).ending for _ in range(10)]
+    assert endings == [Ending.AWAY] * 10
+    assert database.now == 20.0
+
+
+def test_it_is_not_dialled_again_where_there_is_no_time_for_it() -> None:
+    database = Database(owners=[DatabaseAway("gone")] * 9, dialling_seconds=10.0)
+    assert taken(database, 10.5).ending is Ending.AWAY
+    assert database.now == 10.0
 
 
 @pytest.mark.parametrize(
@@ -191,6 +250,5 @@ def test_a_drain_is_done_when_its_run_was_one(
         return Summary(run="r", ended=ended, counts=dict.fromkeys(Count, 0))
 
     database = Database()
-    body = command_message({"command": "drain", "id": str(ID)})
-    assert taken(database, 60, body=body, run_once=run_once).ending is ending
+    assert taken(database, 60, body=DRAIN, run_once=run_once).ending is ending
     assert database.said == said

@@ -24,7 +24,7 @@ from fencepost.core.command import (
     Replay,
     what_of,
 )
-from fencepost.core.operation import OperatorError, Refused, SchemaMissing
+from fencepost.core.operation import DatabaseAway, OperatorError, Refused, SchemaMissing
 from fencepost.core.tally import Count, Summary
 from fencepost.core.tally import Ending as RunEnding
 from fencepost.ports import Clock, StoreFailed
@@ -32,6 +32,7 @@ from fencepost.ports import Clock, StoreFailed
 Send = Callable[[Sequence[str], float], int]  # bodies and seconds; how many were taken
 RunOnce = Callable[[float, CommandId], Summary]  # seconds, for which command; raises StoreFailed
 Progress = Callable[[Paged], None]
+NO_TIME = "no time left for it in this invocation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,8 @@ class Backfill:
     def __init__(self, means: Means) -> None:
         self._means = means
         self.swept = False
-        self._checked = False
+        self._checked = means.installation is None
+        self._away: DatabaseAway | None = None  # dialled twice in vain: the rest need not wait
 
     def take(self, body: str, pace: Pace) -> Ended:
         """What one message came to. Raises nothing of the database's, the queue's or S3's."""
@@ -64,6 +66,8 @@ class Backfill:
         return replace(self._taken(command, pace), named=_named(command))
 
     def _taken(self, command: Command, pace: Pace) -> Ended:
+        if not pace.fits(self._means.clock()):
+            return Ended(ending=Ending.PUT_BACK, reason=NO_TIME)
         try:
             return self._twice(command, pace)
         except (CommandRefused, Refused, SchemaMissing) as refused:
@@ -86,21 +90,34 @@ class Backfill:
                 assert_never(command)
 
     def _twice(self, command: Command, pace: Pace) -> Ended:
-        """Once more where the connection broke: begun again, it goes on from where it got to."""
+        """Once more where the connection broke: begun again, it goes on from where it got to. What was dialled anew
+        may be another server: whose database it is, is asked anew too."""
+        if self._away is not None:
+            raise self._away
         try:
             self._check_installation()
             return self.do(command, pace)
         except (Refused, SchemaMissing):
             raise
         except OperatorError:
-            return self.do(command, pace)
+            if not pace.fits(self._means.clock()):
+                raise
+        self._checked = self._means.installation is None
+        self._insist_on_installation()
+        return self.do(command, pace)
+
+    def _insist_on_installation(self) -> None:
+        try:
+            self._check_installation()
+        except DatabaseAway as away:
+            self._away = away
+            raise
 
     def _check_installation(self) -> None:
-        """A queue must not reach another installation's database: once an invocation."""
-        here = self._means.installation
-        if here is None or self._checked:
+        """A queue must not reach another installation's database: once an invocation and connection."""
+        if self._checked:
             return
-        bound_to = self._means.commands.bound_to()
+        here, bound_to = self._means.installation, self._means.commands.bound_to()
         if bound_to != here:
             raise CommandRefused(
                 f"this database belongs to installation {bound_to}, and FENCEPOST_INSTALLATION is {here}"
@@ -116,13 +133,10 @@ class Backfill:
         return Ended(ending=Ending.DONE, counts=counts)
 
     def _drain(self, command: Drain, pace: Pace) -> Ended:
-        now = self._means.clock()
-        if not pace.fits(now):
-            return Ended(ending=Ending.PUT_BACK, reason="no time left for a run")
         begun = self._means.commands.begin(command)
         if ended := over(begun):
             return ended
-        counts = {} if self.swept else self._run(command, pace.limit - now)
+        counts = {} if self.swept else self._run(command, pace.limit - self._means.clock())
         if isinstance(counts, Ended):
             return counts
         self.swept = True
@@ -133,15 +147,13 @@ class Backfill:
         """What it did, or why it counts as none."""
         summary = self._means.run_once(seconds, command.label.id)
         if summary.ended is RunEnding.NO_TIME:
-            return Ended(ending=Ending.PUT_BACK, reason="no time left for a run")
+            return Ended(ending=Ending.PUT_BACK, reason=NO_TIME)
         if summary.ended is RunEnding.REFUSED:
             return Ended(ending=Ending.AWAY, reason="the database refused what the run said")
         told = (Count.CLAIMED, Count.DELIVERED, Count.PARKED)
         return {count.value: summary.counts[count] for count in told}
 
     def _go_on(self, command: Lasting, pace: Pace) -> Ended:
-        if not pace.fits(self._means.clock()):
-            return Ended(ending=Ending.PUT_BACK, reason="no time left for a page")
         begun = self._means.commands.begin(command)
         if ended := over(begun):
             return ended

@@ -28,13 +28,8 @@ class CommandStore:
         self._statements: Statements | None = None
 
     def bound_to(self) -> str | None:
-        """The installation this database is bound to. Asked twice where the connection had not survived a freeze."""
-        name: str | None
-        try:
-            name = self._say().value("operator_bound_to", {})
-        except OperatorError:
-            self.close()
-            name = self._say().value("operator_bound_to", {})
+        """The installation this database is bound to."""
+        name: str | None = self._value("operator_bound_to", {})
         return name
 
     def begin(self, command: Lasting | Drain) -> Begun:
