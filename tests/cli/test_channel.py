@@ -92,7 +92,7 @@ FAULTS = {
         "channel a: Expected `bool`, got `str`",
     ),
     "a pasted secret": (
-        '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\nsecret = "whsec_aGlkZGVu"\n',
+        '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nsecret = "whsec_aGlkZGVu"\n',
         "secret says where the secret is",
     ),
     "a rate without end": (
