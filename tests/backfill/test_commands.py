@@ -102,6 +102,39 @@ def test_a_refusal_is_one_printable_line_without_a_value() -> None:
     assert len(str(refused.value)) <= 200
 
 
+SECRET = "alice@example.org' - at `$.bob`"
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ({"command": SECRET}, "Invalid value - at `$.command`"),
+        (
+            {"command": "resolve", "resolution": SECRET, "why": "w", "ids": [1]},
+            "Invalid enum value - at `$.resolution`",
+        ),
+        (
+            {"command": "redrive", "select": {"kinds": [SECRET]}},
+            "Invalid enum value - at `$.select.kinds[0]`",
+        ),
+        ({"command": "drain", SECRET: 1}, "Object contains unknown field"),
+        (
+            {"command": "redrive", "select": {SECRET: 1}},
+            "Object contains unknown field - at `$.select`",
+        ),
+        ({"command": "drain", "now": 1}, "Object contains unknown field `now`"),
+        ({"command": "redrive", "ids": [SECRET]}, "Expected `int`, got `str` - at `$.ids[0]`"),
+        ({"command": "drain", "id": SECRET}, "Invalid UUID - at `$.id`"),
+        ({"command": "drain", "version": SECRET}, "the message is not of version 1, the only"),
+    ],
+)
+def test_no_value_is_repeated_only_its_place(words: dict[str, Any], reason: str) -> None:
+    said = refusal(json.dumps({"version": 1, "id": ID, **words}))
+    assert said is not None
+    assert said.startswith(reason)
+    assert "alice" not in said
+
+
 @pytest.mark.parametrize("depth", [50, 400, 900, 960, 990, 1500, 50_000])
 def test_however_deep_it_is_read_or_refused(depth: int) -> None:
     row = "[" * depth + "]" * depth

@@ -13,7 +13,7 @@ from fencepost.core.message import evidence_messages
 from fencepost.core.notification import Fence, Held, NotificationId, RunId
 from fencepost.core.reply import Phase
 from fencepost.core.step import Unsaid
-from tests.functions.backfill_ground import batch, command, enqueue, failed
+from tests.functions.backfill_ground import batch, command, enqueue, failed, row
 from tests.functions.conftest import Context, Ground
 from tests.store.bench import Worker, dead, delivered, hold, uncertain
 from tests.store.postgres_bench import PostgresBench
@@ -135,14 +135,16 @@ class TestEnqueue:
         message["rows"][1]["recipient"] = "\0 secret"
         message["rows"][2]["channel"] = "nowhere"
         message["rows"] += [7, {"recipient": "secret"}]
+        swapped = {"channel": "secret@example.org", "recipient": "way", "payload": {}}
+        message["rows"] += [swapped, {**row(1), "secret@example.org": 1}]
         assert failed(backfill(batch(message), Context())) == []
         (line,) = lines(capsys)
         assert (line["action"], line["level"]) == ("command_done", "WARNING")
-        assert (line["enqueued"], line["refused"]) == (2, 4)
+        assert (line["enqueued"], line["refused"]) == (2, 6)
         faults = ground.connection.execute(
             "select line, fault from fencepost.command_fault order by line"
         ).fetchall()
-        assert [line for line, _ in faults] == [2, 3, 5, 6]
+        assert [line for line, _ in faults] == [2, 3, 5, 6, 7, 8]
         assert "secret" not in repr(faults)
 
     def test_atomic_means_all_or_none(self, ground: Ground, backfill: Function) -> None:
@@ -355,7 +357,8 @@ def test_nobodys_words_are_logged(
     ground.channel()
     message = enqueue(2)
     message["rows"][0]["payload"] = {"title": "payload-secret", "nonsense": "payload-secret"}
-    backfill(batch(message, json.dumps(message)[:-9]), Context())
+    astray = command("redrive", select={"channel": "payload-secret@example.org"})
+    backfill(batch(message, json.dumps(message)[:-9], astray), Context())
     out = capsys.readouterr()
     assert "payload-secret" not in out.out + out.err
     assert "recipient 1" not in out.out + out.err

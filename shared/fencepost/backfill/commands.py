@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from fencepost.backfill.choosing import chosen, storable
+from fencepost.backfill.shape import shape_fault
 from fencepost.backfill.wire import (
     DrainWire,
     EnqueueWire,
@@ -43,7 +44,6 @@ from fencepost.core.message import VERSION
 from fencepost.core.notification import Fence, Held, NotificationId, RunId
 
 BODY_BYTES_MAX = 1024 * 1024  # as much as SQS takes
-REASON_MAX = 200
 
 Decoded = TypeVar("Decoded")
 
@@ -90,7 +90,7 @@ def _checked(text: bytes, decode: Callable[[], Decoded]) -> Decoded:
     try:
         return decode()
     except msgspec.ValidationError as error:
-        raise CommandRefused(_one_line(str(error))) from None
+        raise CommandRefused(shape_fault(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise CommandRefused(f"the message is not JSON ({len(text)} bytes)") from None
 
@@ -181,8 +181,3 @@ def _told(wire: FactWire) -> Told:
     )
     held = Held(NotificationId(wire.notification), Fence(wire.fence))
     return Told(held, wire.outcome, facts)
-
-
-def _one_line(text: str) -> str:
-    bare = "".join(letter if letter.isprintable() else " " for letter in text)
-    return " ".join(bare.split())[:REASON_MAX]

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from fencepost.backfill.ports import Readable
+from fencepost.backfill.shape import one_line, shape_fault
 from fencepost.core.command import START, Place
 from fencepost.core.duration import seconds_in
 
@@ -128,13 +129,13 @@ def read_row(number: int, text: bytes, channel: str | None) -> Good | Bad:
         line = msgspec.json.decode(text, type=Line)
         return Good(number, _words(line, channel), len(text), text)
     except msgspec.ValidationError as error:
-        return Bad(number, _one_line(str(error)), len(text))
+        return Bad(number, shape_fault(error), len(text))
     except msgspec.DecodeError as error:
         return Bad(number, _not_json(text, error), len(text))
     except RecursionError:
         return Bad(number, "nested too deeply", len(text))
     except ValueError as error:
-        return Bad(number, _one_line(str(error)), len(text))
+        return Bad(number, one_line(str(error)), len(text))
 
 
 def _item(number: int, text: bytes, channel: str | None) -> Good | Bad | Rest:
@@ -169,8 +170,4 @@ def _duration(name: str, value: str | float | None) -> timedelta | None:
 def _not_json(text: bytes, error: msgspec.DecodeError) -> str:
     if b"\\ud" in text.lower():
         return "not JSON, or it holds a lone surrogate"
-    return f"not JSON: {_one_line(str(error))}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:200]
+    return f"not JSON: {one_line(str(error))}"

@@ -68,7 +68,8 @@ create function fencepost.row_fault_(
 returns text language sql stable as $f$
   select case
     when p_name is null then 'channel: is missing'
-    when p_channel is null then 'channel: there is no channel ' || to_json(left(p_name, 80))::text
+    when p_channel is null and p_name ~ '^[a-z][a-z0-9_-]{0,62}$' then 'channel: there is no channel "' || p_name || '"'
+    when p_channel is null then 'channel: no channel can have this name'   -- not repeated: a recipient perhaps, in the wrong place
     when coalesce(p_recipient, '') = '' then 'recipient: is missing'
     when octet_length(p_recipient) > 8192 then 'recipient: longer than 8192 bytes'
     when p_payload is null then 'payload: is missing'

@@ -260,7 +260,7 @@ end $f$;
 create function fencepost.known_channel_(p_channel text) returns void language plpgsql stable as $f$
 begin
   if p_channel is not null and not exists (select 1 from fencepost.channel c where c.name = p_channel) then
-    perform fencepost.refuse_(format('there is no channel %s', left(p_channel, 80)));
+    perform fencepost.refuse_(case when p_channel ~ '^[a-z][a-z0-9_-]{0,62}$' then 'there is no channel ' || p_channel else 'no channel can have this name' end);
   end if;
 end $f$;
 
