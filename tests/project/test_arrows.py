@@ -95,6 +95,7 @@ OUTSIDE = {
     "rich": {"fencepost_cli"},
 }
 OUTSIDE_LAZILY = {
+    "aiosmtplib": {"fencepost.senders"},
     "boto3": {"fencepost.senders", "fencepost.bootstrap", "fencepost.backfill"},
     "botocore": {"fencepost.senders", "fencepost.bootstrap", "fencepost.backfill"},
     "aws_lambda_powertools": {"fencepost.bootstrap", "fencepost.telemetry", "functions"},
