@@ -80,6 +80,26 @@ def test_one_exchange_at_a_time() -> None:
     assert [word.id for word in table.until_said().settle] == [TWO.id]
 
 
+def test_enough_words_do_not_wait_for_the_linger() -> None:
+    """Ten words are a good exchange: the slots they left are filled at once."""
+    rows = [a_claimed(n) for n in range(1, 31)]
+    table = Table(a_channel(slots=30)).answer(*rows)
+    for row in rows[:9]:
+        assert table.reply(row.held, after=0.0001).of(Say) == []
+    (said,) = table.reply(rows[9].held, after=0.0001).of(Say)
+    assert len(said.exchange.settle) == 10
+    assert said.exchange.claim[0].limit == 10
+
+
+def test_what_is_enough_grows_with_what_is_held() -> None:
+    """A thousand in flight need no exchange for every ten: an eighth of them share one."""
+    rows = [a_claimed(n) for n in range(1, 401)]
+    table = Table(a_channel(slots=400)).answer(*rows)
+    for row in rows[:49]:
+        assert table.reply(row.held, after=0.0001).of(Say) == []
+    assert len(table.reply(rows[49].held, after=0.0001).of(Say)) == 1
+
+
 # --- slots and gates
 
 

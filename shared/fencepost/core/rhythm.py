@@ -13,6 +13,11 @@ from fencepost.core.notification import RunId
 from fencepost.core.renewals import Renewals
 from fencepost.core.words import Saying
 
+WORDS_ENOUGH = 10  # in one exchange: more of them cost it hardly less a word
+SHARE_ENOUGH = (
+    8  # and an eighth of what the run holds: a thousand in flight need no exchange for every ten
+)
+
 
 @dataclass(slots=True, kw_only=True)
 class Rhythm:
@@ -66,15 +71,19 @@ class Rhythm:
     # --- whether
 
     def _due(self, now: float) -> bool:
-        """Something to say for at least a linger. After a failure the wait was the linger."""
+        """Something to say for at least a linger, or enough of it. After a failure the wait was the linger."""
         if not self._something(now):
             self.noticed_at = None
             return False
         if self.noticed_at is None:
             self.noticed_at = now
-        return now >= self.noticed_at + self.budget.timing.linger_seconds or bool(
-            self.talk.failures
-        )
+        lingered = now >= self.noticed_at + self.budget.timing.linger_seconds
+        return lingered or self._enough() or bool(self.talk.failures)
+
+    def _enough(self) -> bool:
+        """Whether waiting for company only keeps slots empty. In steady work their next sends end together too."""
+        words, flying = len(self.deliveries.words), len(self.deliveries.inflight)
+        return words >= max(WORDS_ENOUGH, (words + flying) // SHARE_ENOUGH)
 
     def _something(self, now: float) -> bool:
         if len(self.deliveries.words) or self.gates.words(now) or self.renewals.due(now):
