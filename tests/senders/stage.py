@@ -144,6 +144,12 @@ def open_files() -> int:
     return len(os.listdir("/dev/fd"))  # noqa: PTH208
 
 
+async def turns(number: int) -> None:
+    """Let the loop read what lies in the sockets."""
+    for _ in range(number):
+        await asyncio.sleep(0)
+
+
 async def until(
     seen: Callable[[], bool], what: str, *, within_seconds: float = GENEROUS_SECONDS
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from fencepost.core.reply import Phase, Reply
 from fencepost.senders.trouble import Trouble
 from tests.senders.peers import H2Peer, Peer, Script
-from tests.senders.stage import Stage, answers, never, stage, until
+from tests.senders.stage import Stage, answers, never, stage, turns, until
 
 CANCEL = 8
 ENHANCE_YOUR_CALM = 11
@@ -143,7 +143,7 @@ async def test_an_idle_connection_that_got_a_goaway_is_not_used_again() -> None:
         server = await on.serve(h2_script(leaves_when_idle), protocol="h2")
         await on.send()
         await away.wait()
-        await on.transport.wake()
+        await turns(10)
         assert (await on.send()).phase is Phase.ANSWERED
         assert server.log.connections == 2
 

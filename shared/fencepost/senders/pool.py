@@ -88,10 +88,10 @@ class Pool:
         self._wake(site)
 
     def drop_idle(self) -> None:
-        """Drop what idled too long by wall clock, and what died while idle."""
+        """Drop every connection that nothing is in flight on."""
         for site in tuple(self._sites.values()):
             for wire in tuple(site.free):
-                if wire.in_flight == 0 and not self._fresh(wire):
+                if wire.in_flight == 0:
                     self._withdraw(site, wire)
 
     async def close(self) -> None:

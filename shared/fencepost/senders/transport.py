@@ -21,7 +21,6 @@ from fencepost.senders.wire import Wire
 BODY_BYTES_MAX = 64 * 1024
 CONNECTIONS_MAX = 100  # about 0.3 MB each under TLS
 IDLE_SECONDS_MAX = 30.0  # by wall clock; a NAT may have forgotten an older flow
-THAW_TURNS = 5  # of the loop; a FIN that waited in the kernel was seen after three
 RESOLVER_THREADS = 16
 
 
@@ -72,10 +71,10 @@ class Transport:
         return progress.reply(trouble, detail, loop.time() - began)
 
     async def wake(self) -> None:
-        """At the start of an invocation, before the first send: forget what did not survive a freeze."""
-        self._pool.drop_idle()
-        for _ in range(THAW_TURNS):
-            await asyncio.sleep(0)
+        """At the start of an invocation, before the first send: whatever idled may have been frozen.
+
+        A dead connection costs doubt, a new one a round trip or three.
+        """
         self._pool.drop_idle()
 
     async def close(self) -> None:
