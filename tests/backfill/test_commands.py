@@ -66,7 +66,17 @@ class TestMeaning:
     def test_an_end_of_a_range(self, text: str) -> None:
         assert isinstance(read("replay", select={"since": text}), Replay)
 
-    @pytest.mark.parametrize("text", ["", "soon", "2026-11-30T10:00:00", "-5", "2026-13-01T00:00Z"])
+    def test_an_instant_is_said_in_utc(self) -> None:
+        select = read("replay", select={"since": "2026-11-30T10:00:00+23:59"}).select
+        assert select.since.at == "2026-11-29T10:01:00+00:00"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            *["", "soon", "2026-11-30T10:00:00", "-5", "2026-13-01T00:00Z"],
+            *["36501d", "9" * 30 + "d", "9" * 400, "0001-01-01T00:00:00+14:00"],
+        ],
+    )
     def test_no_end_of_a_range(self, text: str) -> None:
         with pytest.raises(CommandRefused, match=r"select\.since: an instant with its time zone"):
             read("replay", select={"since": text})

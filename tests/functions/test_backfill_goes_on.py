@@ -1,5 +1,6 @@
 """What does not fit into one invocation: the messages that carry a command on, in every order they may come in."""
 
+import gzip
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -189,6 +190,74 @@ class TestFile:
         put(lines(2), "late")
         assert failed(backfill(batch(message), LONG)) == []
         assert ground.number(ENQUEUED) == 2
+
+    def test_one_that_was_packed_is_refused_and_not_a_thousand_bad_lines(
+        self, ground: Ground, backfill: Function, aws: None, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        ground.channel()
+        message = command("enqueue", s3=put(gzip.compress(lines(5))))
+        assert failed(backfill(batch(message), LONG)) == ["0"]
+        assert "is gzip" in capsys.readouterr().out
+        assert ground.number("select count(*) from fencepost.command_fault") == 0
+
+    def test_lines_that_end_as_on_windows_and_in_every_script(
+        self, ground: Ground, backfill: Function, aws: None
+    ) -> None:
+        ground.channel()
+        row = {
+            "channel": "way",
+            "recipient": "r",
+            "payload": {"title": "\u00e9\u4f60\U0001f600\u2028"},
+        }
+        line = json.dumps(row, ensure_ascii=False).encode()
+        text = b"\xef\xbb\xbf" + b"\r\n".join([line, b"", b"nonsense", line]) + b"\r\n" + line
+        assert failed(backfill(batch(command("enqueue", s3=put(text))), LONG)) == []
+        told = ground.connection.execute(
+            "select payload ->> 'title' from fencepost.notification"
+        ).fetchall()
+        assert told == [(row["payload"]["title"],)] * 3  # type: ignore[index]
+        assert ground.number("select line from fencepost.command_fault") == 3
+
+    def test_one_that_is_deleted_under_way_is_refused_and_what_was_done_stays(
+        self, ground: Ground, backfill: Function, queue: Any, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        ground.channel()
+        where = put(lines(COUNT))
+        backfill(batch(command("enqueue", s3=where)), SHORT)
+        before = ground.number(ENQUEUED)
+        boto3.client("s3").delete_object(Bucket=where["bucket"], Key=where["key"])
+        carried = next_of(queue)
+        assert failed(backfill(batch(carried), LONG)) == ["0"]
+        assert "no such object" in capsys.readouterr().out
+        assert ground.number(ENQUEUED) == before
+        put(lines(COUNT))
+        assert failed(backfill(batch(carried), LONG)) == [], "the same content is there again"
+        assert ground.number(ENQUEUED) == COUNT
+
+    def test_a_version_is_read_to_its_end_whatever_became_of_the_object(
+        self, ground: Ground, backfill: Function, queue: Any
+    ) -> None:
+        ground.channel()
+        s3 = boto3.client("s3")
+        s3.put_bucket_versioning(Bucket="rows", VersioningConfiguration={"Status": "Enabled"})
+        where = put(lines(COUNT))
+        (version,) = s3.list_object_versions(Bucket="rows")["Versions"]
+        message = command("enqueue", s3={**where, "version": version["VersionId"]})
+        backfill(batch(message), SHORT)
+        marker = s3.delete_object(Bucket="rows", Key=where["key"])["VersionId"]
+        put(b"other\n")
+        assert failed(backfill(batch(next_of(queue)), LONG)) == []
+        assert ground.number(ENQUEUED) == COUNT
+        deletion = command("enqueue", s3={**where, "version": marker})
+        assert failed(backfill(batch(deletion), LONG)) == ["0"]
+
+    def test_a_name_that_no_bucket_can_have_is_refused(
+        self, ground: Ground, backfill: Function, aws: None, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        ground.channel()
+        message = command("enqueue", s3={"bucket": "a b/c", "key": "k"})
+        assert failed(backfill(batch(message), LONG)) == ["0"]
+        assert '"action":"command_refused"' in capsys.readouterr().out
 
     def test_an_empty_one_is_done(self, ground: Ground, backfill: Function, aws: None) -> None:
         ground.channel()

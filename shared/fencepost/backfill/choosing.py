@@ -1,12 +1,14 @@
 """Which notifications a message means: ids, or a selector with a range of time."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from fencepost.backfill.wire import Range
 from fencepost.core.command import Bound, CommandRefused, Select
 from fencepost.core.duration import seconds_in
 from fencepost.core.payload import text_fault
+
+AGO_SECONDS_MAX = 36500 * 86400.0  # beyond it PostgreSQL has no instant any more
 
 
 def chosen(
@@ -33,17 +35,31 @@ def chosen(
 def _bound(name: str, text: str | None) -> Bound:
     if text is None:
         return Bound()
+    bound = _ago(text) or _instant(text)
+    if bound is None:
+        raise CommandRefused(
+            f"select.{name}: an instant with its time zone, or 90s, 5m, 2h, 3d (a hundred years at most)"
+        )
+    return bound
+
+
+def _ago(text: str) -> Bound | None:
     try:
-        return Bound(seconds_ago=seconds_in(text))
+        seconds = seconds_in(text)
     except ValueError:
-        pass
+        return None
+    return Bound(seconds_ago=seconds) if seconds <= AGO_SECONDS_MAX else None
+
+
+def _instant(text: str) -> Bound | None:
+    """In UTC: PostgreSQL reads no displacement of 16 hours or more."""
     try:
         instant = datetime.fromisoformat(text)
-    except ValueError:
-        instant = None
-    if instant is None or instant.utcoffset() is None:
-        raise CommandRefused(f"select.{name}: an instant with its time zone, or 90s, 5m, 2h, 3d")
-    return Bound(at=instant.isoformat())
+        return (
+            None if instant.utcoffset() is None else Bound(at=instant.astimezone(UTC).isoformat())
+        )
+    except (ValueError, OverflowError):
+        return None
 
 
 def storable(**texts: str | None) -> None:

@@ -7,10 +7,14 @@ from fencepost.backfill.ports import Opened, SourceAway
 from fencepost.core.command import CommandRefused, S3Object
 
 RANGE_BYTES = 4 * 1024 * 1024
+GZIP = b"\x1f\x8b"  # RFC 1952 §2.3.1: how every such file begins
 CONNECT_SECONDS = 2.0
 READ_SECONDS = 10.0
 TRIES = 3  # reading again is harmless, and S3 says "slow down" in its best hours
-GONE = {"NoSuchKey", "NoSuchBucket", "NoSuchVersion", "404"}
+GONE = {"NoSuchKey", "NoSuchBucket", "NoSuchVersion", "404"} | {
+    "MethodNotAllowed",
+    "405",  # a version that is a deletion
+}
 FORBIDDEN = {"AccessDenied", "403"}
 CHANGED = {"PreconditionFailed", "412"}
 
@@ -31,9 +35,10 @@ class Bucket:
         if etag is not None and head["ETag"] != etag:
             raise CommandRefused("the object is not the one the command began with")
         raw = Ranges(self._client, {**which, "IfMatch": head["ETag"]}, byte, head["ContentLength"])
-        return Opened(
-            stream=BufferedReader(raw, RANGE_BYTES), etag=head["ETag"], size=head["ContentLength"]
-        )
+        stream = BufferedReader(raw, RANGE_BYTES)
+        if byte == 0 and stream.peek(len(GZIP)).startswith(GZIP):
+            raise CommandRefused("the object is gzip, and it is not unpacked here")
+        return Opened(stream=stream, etag=head["ETag"], size=head["ContentLength"])
 
 
 class Ranges(RawIOBase):
@@ -63,7 +68,7 @@ class Ranges(RawIOBase):
 
 def asked(ask: Any, **words: str) -> Any:
     """The answer, or what its failure means."""
-    from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
     try:
         return ask(**words)
@@ -76,6 +81,8 @@ def asked(ask: Any, **words: str) -> Any:
         if code in CHANGED:
             raise CommandRefused("the object is not the one the command began with") from None
         raise SourceAway(f"S3 says {code}") from None
+    except ParamValidationError:
+        raise CommandRefused("s3: no bucket or key can be called so") from None
     except BotoCoreError as error:
         raise SourceAway(f"S3 is away: {type(error).__name__}") from None
 
