@@ -61,7 +61,7 @@ def _take(
     from fencepost_cli.intake import SHOWN_MAX, Intake, take
     from fencepost_cli.progress import progress
 
-    intake = Intake()
+    intake = Intake(ids_stand=not atomic)
     bad: list[dict[str, object]] = []
 
     def tell(number: int, fault: str) -> None:

@@ -14,8 +14,10 @@ SHOWN_MAX = 100  # bad lines repeated in the JSON answer; all of them go to stde
 
 @dataclass(slots=True)
 class Intake:
-    """What became of the lines so far. `through`: every line up to here is accounted for."""
+    """What became of the lines so far. `through`: every line up to here is accounted for. Not `ids_stand`: what was
+    enqueued may be rolled back, and its id with it."""
 
+    ids_stand: bool = True
     enqueued: int = 0
     existing: int = 0
     differing: int = 0
@@ -66,6 +68,7 @@ def _enqueue(database: "Operator", good: Sequence[Good], intake: Intake) -> list
             continue
         intake.note(answer.created, answer.differs)
         if answer.differs:
-            other = f"its dedupe_key belongs to notification {answer.id}, whose content is another"
+            whose = f"notification {answer.id}" if intake.ids_stand else "a notification"
+            other = f"its dedupe_key belongs to {whose}, whose content is another"
             intake.notes.append((line.number, other))
     return faults

@@ -158,13 +158,20 @@ def _required(given: Mapping[str, str], name: str, meaning: str) -> str:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    """Something that names nothing is a slip, and must not mean all."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if text.strip() and not names:
+        raise SettingsError(f"{CHANNELS} names no channel: leave it empty for all of them.")
+    return names
 
 
 def _queue_url(text: str) -> str | None:
+    """Drains are sent with delays of their own and continuations in no group, and a FIFO queue takes neither."""
     url = text.strip()
     if url and not url.startswith(("https://", "http://")):
         raise SettingsError(f"{QUEUE_URL} is no URL of an SQS queue: it starts with https://.")
+    if url.endswith(".fifo"):
+        raise SettingsError(f"{QUEUE_URL} is a FIFO queue: commands need a standard one.")
     return url or None
 
 

@@ -130,6 +130,18 @@ def test_what_is_told_of_a_bad_line_holds_no_recipient_and_no_payload(
         assert secret not in said.out + said.err
 
 
+def test_an_id_that_may_be_rolled_back_is_told_to_nobody(
+    fencepost: Fencepost, hook: str, connection: psycopg.Connection
+) -> None:
+    twice = line(1, dedupe_key="k") + line(2, dedupe_key="k")
+    said = fencepost("enqueue", "-", "--atomic", stdin=twice + b"nonsense\n")
+    assert said.code == 1
+    assert "line 2: its dedupe_key belongs to a notification, whose content" in said.err
+    said = fencepost("enqueue", "-", stdin=twice)
+    ((id,),) = connection.execute("select id from fencepost.notification").fetchall()
+    assert f"line 2: its dedupe_key belongs to notification {id}, whose content" in said.err
+
+
 def test_atomic_is_all_or_none(
     fencepost: Fencepost, hook: str, connection: psycopg.Connection
 ) -> None:

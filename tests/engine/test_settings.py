@@ -92,9 +92,17 @@ def test_two_settings_that_cannot_both_hold_are_both_named() -> None:
     assert "FENCEPOST_SEND_TIMEOUT_SECONDS (40)" in str(refused.value)
 
 
-def test_a_queue_that_is_no_url_is_refused() -> None:
+@pytest.mark.parametrize("url", ["my-queue", "https://sqs.eu-central-1.amazonaws.com/1/way.fifo"])
+def test_a_queue_that_is_no_url_or_takes_no_command_is_refused(url: str) -> None:
     with pytest.raises(SettingsError, match="FENCEPOST_QUEUE_URL"):
-        read_settings({**ENOUGH, "FENCEPOST_QUEUE_URL": "my-queue"})
+        read_settings({**ENOUGH, "FENCEPOST_QUEUE_URL": url})
+
+
+@pytest.mark.parametrize("text", [",,,", " , ", ","])
+def test_names_that_name_nothing_do_not_mean_all(text: str) -> None:
+    with pytest.raises(SettingsError, match="FENCEPOST_CHANNELS"):
+        read_settings({**ENOUGH, "FENCEPOST_CHANNELS": text})
+    assert read_settings({**ENOUGH, "FENCEPOST_CHANNELS": "  "}).channels == ()
 
 
 @pytest.mark.parametrize("value", ["-1", "1.5", "101", "all", "²"])
