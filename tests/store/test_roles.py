@@ -33,6 +33,7 @@ TABLES = [
     "channel",
     "installation",
     "migration",
+    "unregistered",
 ]
 MAY: dict[str, list[str]] = {
     "producer": [
@@ -41,6 +42,7 @@ MAY: dict[str, list[str]] = {
         "select * from fencepost.enqueue_many('{push}', '{r}', '{\"{}\"}')",
         "select * from fencepost.status(1)",
         "select * from fencepost.status('push', 'k')",
+        "select * from fencepost.unregistered()",
     ],
     "worker": [
         "select fencepost.has_work('{}'::text[])",
@@ -58,6 +60,8 @@ MAY: dict[str, list[str]] = {
         "select * from fencepost.conservation()",
         "select * from fencepost.prune()",
         "select * from fencepost.prune_closed(86400, 0, 10)",
+        "select * from fencepost.unregistered_page('push', true, true, 10)",
+        "select fencepost.unregistered_resolve('push', true, 'ann')",
     ],
     "reader": [
         "select * from fencepost.status(1)",

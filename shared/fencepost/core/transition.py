@@ -10,6 +10,7 @@ from fencepost.core import doubt, reason
 from fencepost.core.backoff import JITTER_SHARE, refunds, retry_after_floor, wait_seconds
 from fencepost.core.channel import AttemptPolicy, Channel, Facility
 from fencepost.core.exchange import Facts, GateWord, Word
+from fencepost.core.gone import gone_words
 from fencepost.core.notification import AttemptOutcome, Claimed, Kind, OnUncertain
 from fencepost.core.outcome import (
     CredentialFailure,
@@ -66,8 +67,8 @@ def transition(sent: Sent, outcome: Outcome) -> Transition:
             return _other_bytes(sent, why)
         case Rejected(reason=why):
             return _closed(sent, AttemptOutcome.REJECTED, Kind.DEAD, reason.REJECTED, why)
-        case Unregistered(reason=why):
-            return _closed(sent, AttemptOutcome.REJECTED, Kind.DEAD, reason.UNREGISTERED, why)
+        case Unregistered():
+            return _unregistered(sent, outcome)
         case CredentialFailure(reason=why):
             return _credentials(sent, why)
         case NotSent(reason=why):
@@ -82,6 +83,13 @@ def _delivered(sent: Sent, reference: str | None) -> Transition:
     facts = replace(sent.facts, reference=sent.facts.reference or reference)
     word = _word(sent, AttemptOutcome.DELIVERED, kind=Kind.DELIVERED)
     return Transition(replace(word, facts=facts))
+
+
+def _unregistered(sent: Sent, outcome: Unregistered) -> Transition:
+    """Dead. The database makes an event of it, for producers; what it is worth is judged there."""
+    known = replace(sent, facts=replace(sent.facts, reference=gone_words(outcome)))
+    code = reason.UNREGISTERED
+    return _closed(known, AttemptOutcome.REJECTED, Kind.DEAD, code, outcome.reason)
 
 
 def _failed(sent: Sent, outcome: Failed) -> Transition:

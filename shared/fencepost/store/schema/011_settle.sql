@@ -108,6 +108,9 @@ create function fencepost.settle_(p_run uuid, p_alive boolean, p_plain boolean, 
 declare v_done bigint[] := '{}'; v_twice bigint[] := '{}'; v_unsure bigint[];
 begin
   if coalesce(cardinality(s_ids), 0) = 0 then return ''; end if;
+  if not p_plain and 'unregistered' = any(s_reasons) then                   -- also of a row that is ours no more: the provider said it
+    perform fencepost.settle_unregistered_(s_ids, s_fences, s_outcomes, s_reasons, s_references, s_details);
+  end if;
   if p_alive then
     select c.done, c.twice into v_done, v_twice
       from fencepost.close_(p_run, case when p_plain then '{}' else fencepost.delivered_before_(p_run, s_ids, s_fences, s_outcomes) end, s_ids, s_fences, s_outcomes, s_kinds,

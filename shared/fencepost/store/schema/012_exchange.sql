@@ -40,6 +40,7 @@ begin
   u as (update fencepost.channel c set paused_until = w.until, pause_reason = left(w.reason, 500)
           from w join k on k.id = w.channel where c.id = any(array[k.id]) and c.revision = w.revision and c.paused_until < w.until)
   select coalesce(array_agg(distinct w.channel), '{}') into v_busy from w where w.channel not in (select k.id from k);
+  perform fencepost.withhold_(w.channel) from unnest(g_channels, g_reasons) as w(channel, reason) where w.reason like 'unregistered:%';
   return v_busy;
 end $f$;
 

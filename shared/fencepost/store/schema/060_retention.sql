@@ -8,7 +8,7 @@
 create function fencepost.kept_from_() returns timestamptz language sql stable as $f$
   select fencepost.now_() - i.keep_journal from fencepost.installation i $f$;
 
--- One step: p_limit rows at most, runs and journal together, oldest runs first. A run's row goes after its journal. What another holds is left to it.
+-- One step: p_limit rows at most, runs and journal together, oldest runs first; then events of unregistered recipients, as old. A run's row goes after its journal. What another holds is left to it.
 -- more: the limit ended it.
 create function fencepost.prune(p_limit int default 1000) returns table (journal int, runs int, more boolean) language plpgsql security definer
 set search_path = pg_catalog, pg_temp set jit = off set plan_cache_mode = force_generic_plan
@@ -32,6 +32,7 @@ begin
     v_left := v_left - 1;
     exit when v_left = 0;
   end loop;
+  if v_left > 0 then v_left := v_left - fencepost.prune_unregistered_(v_from, v_left); end if;
   more := v_left = 0;
   return next;
 end $f$;

@@ -16,14 +16,15 @@ begin
   for v_role, v_call in
     select 'fencepost_' || g.role, p.oid::regprocedure::text
       from (values
-        ('producer', 'enqueue'), ('producer', 'enqueue_many'), ('producer', 'status'),
+        ('producer', 'enqueue'), ('producer', 'enqueue_many'), ('producer', 'status'), ('producer', 'unregistered'),
         ('worker', 'start_run'), ('worker', 'exchange'), ('worker', 'has_work'), ('worker', 'evidence'), ('worker', 'bound_to'), ('worker', 'paused_channels'),
-        ('worker', 'note_skips'), ('worker', 'prune'),
+        ('worker', 'note_skips'), ('worker', 'prune'), ('worker', 'evidence_unregistered'),
         ('worker', 'backlog'), ('worker', 'begin_wave'), ('worker', 'end_wave'),
         ('operator', 'enqueue'), ('operator', 'enqueue_many'), ('operator', 'status'), ('operator', 'boundary_missing'),
         ('operator', 'cancel'), ('operator', 'redrive'), ('operator', 'resolve'), ('operator', 'evidence'), ('operator', 'quarantine'),
         ('operator', 'bound_to'), ('operator', 'bind'), ('operator', 'channel_apply'), ('operator', 'channel_pause'), ('operator', 'channel_resume'),
         ('operator', 'channel_list'), ('operator', 'status_report'), ('operator', 'time_range'), ('operator', 'parked_page'), ('operator', 'open_page'),
+        ('operator', 'unregistered'), ('operator', 'unregistered_page'), ('operator', 'unregistered_resolve'), ('operator', 'evidence_unregistered'),
         ('operator', 'inspect'), ('operator', 'conservation'), ('operator', 'conflicts'),
         ('operator', 'prune'), ('operator', 'prune_strays'), ('operator', 'prune_closed'), ('operator', 'prunable'), ('operator', 'retention'),
         ('operator', 'begin_command'), ('operator', 'command_enqueue'), ('operator', 'command_move'), ('operator', 'command_replay'), ('operator', 'command_continued'),
