@@ -1,6 +1,7 @@
 """The end of a run that did not get through: count what is left, decide, and send one wave of drain messages."""
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from fencepost.core.notification import RunId
 from fencepost.core.tally import Summary
 from fencepost.ports import Clock, StoreFailed
 
-Send = Callable[[Sequence[str], float], int]  # bodies and seconds; how many were taken
+Send = Callable[[Sequence[str], float], Sequence[str]]  # bodies and seconds; those taken
 ASK_SECONDS_MAX = 1.0  # each question
 LEVELS = {
     Reason.BEHIND: Level.INFO,
@@ -52,8 +53,8 @@ class Waves(Protocol):
         at most."""
         ...
 
-    async def end_wave(self, run: RunId) -> bool:
-        """None of its messages left: the next run may try."""
+    async def end_wave(self, run: RunId, unsent: Sequence[UUID]) -> bool:
+        """These of its messages did not leave: nobody waits for them. Where none left, the next run may try."""
         ...
 
 
@@ -99,19 +100,22 @@ class ScaleOut:
         """The marker first, then the messages: whoever dies between the two has sent none, and the marker runs out."""
         if not decided.messages:
             return decided
-        ids = [uuid.uuid4() for _ in range(decided.messages)]
+        said = {drain_message(id): id for id in (uuid.uuid4() for _ in range(decided.messages))}
         stands = wave_seconds(decided.messages, over.seconds)
         async with asyncio.timeout(self._left(over)):
-            if not await self.store.begin_wave(over.run, ids, stands, over.part):
+            if not await self.store.begin_wave(over.run, [*said.values()], stands, over.part):
                 return Wave(0, Reason.WAVE_OUT)
-        taken = self.send(
-            [drain_message(id) for id in ids], max(0.0, over.finish_by - self.clock())
-        )
-        if taken:
-            return Wave(taken, decided.reason)
-        async with asyncio.timeout(self._left(over)):
-            await self.store.end_wave(over.run)
-        return Wave(0, Reason.QUEUE_AWAY)
+        taken = self.send([*said], max(0.0, over.finish_by - self.clock()))
+        unsent = [id for body, id in said.items() if body not in taken]
+        if unsent:
+            await self._forget(over, unsent)
+        return Wave(len(taken), decided.reason if taken else Reason.QUEUE_AWAY)
+
+    async def _forget(self, over: RunOver, unsent: Sequence[UUID]) -> None:
+        """Else they would be waited for until the marker runs out. It does, should this fail."""
+        with contextlib.suppress(StoreFailed, TimeoutError):
+            async with asyncio.timeout(self._left(over)):
+                await self.store.end_wave(over.run, unsent)
 
     def _left(self, over: RunOver) -> float:
         return max(0.0, min(ASK_SECONDS_MAX, over.finish_by - self.clock()))

@@ -27,8 +27,8 @@ from fencepost.settings import Settings, SettingsError
 from fencepost.telemetry import Lines, Metrics, Telemetry, no_metrics
 
 Answer = TypeVar("Answer")
-# Takes message bodies and the seconds left; answers how many were taken.
-SayElsewhere = Callable[[Sequence[str], float], int]
+# Takes message bodies and the seconds left; answers those that were taken.
+SayElsewhere = Callable[[Sequence[str], float], Sequence[str]]
 # Takes names of channels (none: all); answers how many are paused while something due waits in them.
 CountPaused = Callable[[tuple[str, ...]], Awaitable[int]]
 Prune = Callable[[int], Awaitable[Pruned]]  # one step: so many rows at most. Raises `StoreFailed`
@@ -208,7 +208,7 @@ class Worker:
         for body in bodies:
             telemetry.say(Line(Level.ERROR, "evidence_unsaid", {"evidence": body}))
         if bodies and self._parts.say_elsewhere is not None:
-            taken = self._parts.say_elsewhere(bodies, hard_end - self._clock())
+            taken = len(self._parts.say_elsewhere(bodies, hard_end - self._clock()))
             level = Level.INFO if taken == len(bodies) else Level.ERROR
             told = {"messages": len(bodies), "taken": taken}
             telemetry.say(Line(level, "evidence_queued", told))

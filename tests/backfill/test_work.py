@@ -107,11 +107,11 @@ def taken(
     body: str = REDRIVE,
     run_once: RunOnce = never,
 ) -> Ended:
-    def send(bodies: Sequence[str], within: float) -> int:
+    def send(bodies: Sequence[str], within: float) -> Sequence[str]:
         assert takes is not None
         said = [json.loads(body)["continuation"] for body in bodies]
         database.said.append(f"sent {said}")
-        return takes
+        return bodies[:takes]
 
     ways = means(database, send=None if takes is None else send, run_once=run_once)
     return Backfill(ways).take(body, Pace(limit=seconds, until=seconds))

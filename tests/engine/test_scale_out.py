@@ -1,6 +1,7 @@
 """The end of a run that did not get through: in which order things are said, and what each failure leaves."""
 
 import asyncio
+import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,8 @@ class Stage:
     said: list[str] = field(default_factory=list)
     bodies: list[str] = field(default_factory=list)
     part: UUID | None = None
+    unsent: list[UUID] = field(default_factory=list)
+    deaf: bool = False  # to what did not leave
 
     async def backlog(self, channels: tuple[str, ...], limit: int, seconds: float) -> Backlog:
         self.said.append("backlog")
@@ -47,14 +50,17 @@ class Stage:
         self.part = part
         return self.free
 
-    async def end_wave(self, run: RunId) -> bool:
+    async def end_wave(self, run: RunId, unsent: Sequence[UUID]) -> bool:
         self.said.append("end")
+        self.unsent = [*unsent]
+        if self.deaf:
+            raise StoreFailed(Failure.UNKNOWN, "gone")
         return True
 
-    def send(self, bodies: Sequence[str], within_seconds: float) -> int:
+    def send(self, bodies: Sequence[str], within_seconds: float) -> Sequence[str]:
         self.said.append("send")
         self.bodies += bodies
-        return len(bodies) if self.taken is None else self.taken
+        return bodies[: self.taken]
 
     def after(
         self,
@@ -139,10 +145,17 @@ def test_a_queue_that_takes_nothing_leaves_no_wave_behind() -> None:
     assert stage.said == ["backlog", "begin", "send", "end"]
 
 
-def test_what_the_queue_took_is_what_is_told() -> None:
+def test_nobody_waits_for_what_the_queue_did_not_take() -> None:
     stage = Stage(taken=3)
     assert told(stage.after()) == (3, Reason.BEHIND.value)
-    assert "end" not in stage.said, "three are out"
+    (refused,) = stage.bodies[3:]
+    assert [str(id) for id in stage.unsent] == [json.loads(refused)["id"]]
+
+
+def test_what_left_is_told_even_where_the_database_does_not_hear_of_the_rest() -> None:
+    assert told(Stage(taken=3, deaf=True).after()) == (3, Reason.BEHIND.value)
+    line = Stage(taken=0, deaf=True).after()
+    assert told(line) == (0, Reason.QUEUE_AWAY.value)
 
 
 @pytest.mark.parametrize("stage", [Stage(fails=True), Stage(silent=True)])

@@ -37,10 +37,10 @@ class Bench:
     numbers: list[Numbers] = field(default_factory=list)
     count_paused: CountPaused | None = None
 
-    def take(self, bodies: Sequence[str], within_seconds: float) -> int:
+    def take(self, bodies: Sequence[str], within_seconds: float) -> Sequence[str]:
         self.queue.extend(bodies)
         self.seconds.append(within_seconds)
-        return len(bodies)
+        return bodies
 
     def worker(self) -> Worker:
         self.senders.known[CHANNEL] = self.sender

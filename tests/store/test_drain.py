@@ -143,11 +143,23 @@ class TestWave:
     def test_whoever_sent_none_takes_his_marker_back_and_nobody_elses(
         self, bench: PostgresBench
     ) -> None:
-        run = RunId(uuid.uuid4())
-        assert begin(bench, uuid.uuid4(), run=run)
-        assert not bench.wait(store(bench).end_wave(RunId(uuid.uuid4())))
+        run, id = RunId(uuid.uuid4()), uuid.uuid4()
+        assert begin(bench, id, run=run)
+        assert not bench.wait(store(bench).end_wave(RunId(uuid.uuid4()), [id]))
         assert not begin(bench, uuid.uuid4())
-        assert bench.wait(store(bench).end_wave(run))
+        assert bench.wait(store(bench).end_wave(run, [id]))
+        assert begin(bench, uuid.uuid4())
+
+    def test_of_a_wave_that_left_in_part_only_that_part_is_waited_for(
+        self, bench: PostgresBench
+    ) -> None:
+        run, left, lost, mine = RunId(uuid.uuid4()), uuid.uuid4(), uuid.uuid4(), uuid.uuid4()
+        assert begin(bench, mine)
+        assert begin(bench, left, lost, run=run, part=mine)
+        assert bench.wait(store(bench).end_wave(run, [lost]))
+        end(bench, left)
+        assert not begin(bench, uuid.uuid4()), "what sent it has not ended"
+        end(bench, mine)
         assert begin(bench, uuid.uuid4())
 
     def test_commands_of_past_waves_do_not_pile_up(self, bench: PostgresBench) -> None:

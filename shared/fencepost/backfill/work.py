@@ -29,7 +29,7 @@ from fencepost.core.tally import Count, Summary
 from fencepost.core.tally import Ending as RunEnding
 from fencepost.ports import Clock, StoreFailed
 
-Send = Callable[[Sequence[str], float], int]  # bodies and seconds; how many were taken
+Send = Callable[[Sequence[str], float], Sequence[str]]  # bodies and seconds; those taken
 RunOnce = Callable[[float, CommandId], Summary]  # seconds, for which command; raises StoreFailed
 Progress = Callable[[Paged], None]
 NO_TIME = "no time left for it in this invocation"

@@ -16,21 +16,26 @@ class EvidenceQueue:
     def __init__(self, url: str) -> None:
         self._url = url
         self._clients: dict[float, Any] = {}  # by patience
+        self.trouble: str | None = None  # why the last call took less than all, in a word of AWS's
 
-    def send(self, bodies: Sequence[str], within_seconds: float, *, apart_seconds: int = 0) -> int:
-        """Send them all; the number the queue took. Never raises for the network or for a refusal.
+    def send(
+        self, bodies: Sequence[str], within_seconds: float, *, apart_seconds: int = 0
+    ) -> Sequence[str]:
+        """Send them all; those the queue took. Never raises for the network or for a refusal.
 
         `apart_seconds`: each is seen so much later than the one before (0 to 15 minutes in all)."""
         from botocore.exceptions import BotoCoreError, ClientError  # here: dear to import
 
         pages = _pages(bodies)
-        taken = 0
+        taken: list[str] = []
         try:
             client = self._client(within_seconds / max(len(pages), 1))
             for page in pages:
-                taken += self._taken(client, page, taken * apart_seconds, apart_seconds)
-        except (BotoCoreError, ClientError):
-            return taken
+                self._say(client, page, taken, apart_seconds)
+        except ClientError as error:
+            self.trouble = str(error.response.get("Error", {}).get("Code"))
+        except BotoCoreError as error:
+            self.trouble = type(error).__name__
         return taken
 
     def _client(self, call_seconds: float) -> Any:
@@ -41,17 +46,22 @@ class EvidenceQueue:
             self._clients = {seconds: boto3.client("sqs", config=_patience(seconds))}
         return self._clients[seconds]
 
-    def _taken(self, client: Any, bodies: Sequence[str], first: int = 0, apart: int = 0) -> int:
+    def _say(self, client: Any, bodies: Sequence[str], taken: list[str], apart: int = 0) -> None:
         """A batch may be taken in part: what was refused is said once more, alone."""
-        refused = self._refused(client, bodies, first, apart)
-        again = self._refused(client, refused, first, apart) if refused else ()
-        return len(bodies) - len(again)
+        refused = self._said(client, bodies, taken, apart)
+        if refused:
+            self._said(client, refused, taken, apart)
 
-    def _refused(self, client: Any, bodies: Sequence[str], first: int, apart: int) -> Sequence[str]:
-        """`first` and `apart`: seconds until the first of them is seen, and each next one."""
+    def _said(
+        self, client: Any, bodies: Sequence[str], taken: list[str], apart: int
+    ) -> Sequence[str]:
+        """Notes what was taken, at once: the next call may raise. Answers what was refused."""
+        first = len(taken) * apart
         entries = [_entry(place, body, first + place * apart) for place, body in enumerate(bodies)]
         answer = client.send_message_batch(QueueUrl=self._url, Entries=entries)
-        return [bodies[int(failed["Id"])] for failed in answer.get("Failed", ())]
+        refused = {int(failed["Id"]) for failed in answer.get("Failed", ())}
+        taken += [body for place, body in enumerate(bodies) if place not in refused]
+        return [bodies[place] for place in sorted(refused)]
 
 
 def _pages(bodies: Sequence[str]) -> list[list[str]]:

@@ -35,5 +35,6 @@ class PostgresWaves:
         said = {"run": run, "ids": list(ids), "seconds": seconds, "part": part}
         return bool((await self._ask(self._begin_wave, said))[0][0])
 
-    async def end_wave(self, run: RunId) -> bool:
-        return bool((await self._ask(self._end_wave, {"run": run}))[0][0])
+    async def end_wave(self, run: RunId, unsent: Sequence[UUID]) -> bool:
+        said = {"run": run, "unsent": list(unsent)}
+        return bool((await self._ask(self._end_wave, said))[0][0])

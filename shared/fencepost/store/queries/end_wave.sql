@@ -1,1 +1,1 @@
-select fencepost.end_wave(%(run)s::uuid)
+select fencepost.end_wave(%(run)s::uuid, %(unsent)s::uuid[])

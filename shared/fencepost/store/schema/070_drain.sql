@@ -62,9 +62,9 @@ begin
   return true;
 end $f$;
 
--- None of its messages left: the next run may try again.
-create function fencepost.end_wave(p_run uuid) returns boolean language plpgsql security definer set search_path = pg_catalog, pg_temp as $f$
+-- These of its messages did not leave. Nobody waits for them; where none left, the next run may try.
+create function fencepost.end_wave(p_run uuid, p_unsent uuid[]) returns boolean language plpgsql security definer set search_path = pg_catalog, pg_temp as $f$
 begin
-  update fencepost.wave w set until = '-infinity' where w.run_id = p_run;
+  update fencepost.wave w set ids = array(select i.id from unnest(w.ids) as i(id) where i.id <> all(p_unsent)) where w.run_id = p_run;
   return found;
 end $f$;
