@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from fencepost.core.channel import Channel
-from fencepost.core.notification import ChannelId
+from fencepost.core.notification import ChannelId, OnUncertain
 from fencepost.ports import Sender, SenderUnavailable
 from fencepost.senders.kind import SenderKind
 from fencepost.senders.transport import Transport
@@ -15,10 +15,27 @@ from fencepost.senders.transport import Transport
 ENTRY_POINTS = "fencepost.senders"
 
 # Imported when a channel wants it: a cold start pays for no other provider.
-OUR_OWN: Mapping[str, str] = {"webhook": "fencepost.senders.webhook"}
+OUR_OWN: Mapping[str, str] = {
+    "webhook": "fencepost.senders.webhook",
+    "slack": "fencepost.senders.slack",
+    "slack_webhook": "fencepost.senders.slack_webhook",
+    "ses": "fencepost.senders.ses",
+    "expo": "fencepost.senders.expo",
+}
 
 
-def fault_of(kind: str, settings: Mapping[str, Any], secret_reference: str | None) -> str | None:
+NO_RECONCILE = (
+    "on_uncertain = reconcile cannot work: with these settings the provider can neither be asked what became of a send "
+    "nor tells it by itself; choose resend (it may arrive twice) or hold (a person decides)"
+)
+
+
+def fault_of(
+    kind: str,
+    settings: Mapping[str, Any],
+    secret_reference: str | None,
+    on_uncertain: str | None = None,
+) -> str | None:
     """Why these can never be a working channel, in one line; None where nothing can be said against them.
 
     Raises `SenderUnavailable` where no package here brings the kind: elsewhere one may.
@@ -26,12 +43,15 @@ def fault_of(kind: str, settings: Mapping[str, Any], secret_reference: str | Non
     found = kind_of(kind)
     if found.needs_secret and secret_reference is None:
         return "a secret reference is missing: no channel of this kind works without one"
+    if found.settings is None:
+        return None
     try:
-        if found.settings is not None:
-            msgspec.convert(dict(settings), found.settings)
-    except msgspec.ValidationError as wrong:
+        read = msgspec.convert(dict(settings), found.settings)
+        facility = found.facility(read) if found.facility is not None else None
+    except ValueError as wrong:  # msgspec's included
         return _line(wrong)
-    return None
+    refused = on_uncertain == OnUncertain.RECONCILE and facility is not None
+    return NO_RECONCILE if refused and not facility.reconciles else None
 
 
 class SenderRegistry:
