@@ -1,5 +1,6 @@
 """What is old goes in small steps that wait for nobody; what is open, parked or promised stays."""
 
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -321,3 +322,75 @@ def test_a_run_that_has_ended_is_not_believed_and_a_busy_row_not_waited_for(
     worker.say(last=True)
     note(bench, worker, "no secret")
     assert skipped(bench) == (None, None, None)
+
+
+def command(bench: PostgresBench, *, faults: int = 0, ends: bool = True) -> uuid.UUID:
+    """A command as its message leaves it."""
+    id = uuid.uuid4()
+    begin = (
+        "select fence from fencepost.begin_command(%s, 'drain', '\\x00', 0, null, null, null, null)"
+    )
+    ((fence,),) = bench.rows(begin, [id])
+    bench.rows(
+        "insert into fencepost.command_fault select %s, n, 'bad' from generate_series(1, %s) n returning 1",
+        [id, faults],
+    )
+    if ends:
+        bench.rows("select fencepost.end_command(%s, %s, 'done', null, '{}')", [id, fence])
+    return id
+
+
+def commands(bench: PostgresBench) -> tuple[int, int]:
+    """How many there are, and how many faults."""
+    query = "select (select count(*) from fencepost.command), (select count(*) from fencepost.command_fault)"
+    ((there, faults),) = bench.rows(query, [])
+    return there, faults
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_command_goes_once_no_message_can_speak_of_it_any_more(
+    bench: PostgresBench, retention: Retention, ends: bool
+) -> None:
+    """Also one whose message was lost. A journal kept for less does not shorten it: its message would do it again."""
+    retention.kept(journal=DAY)
+    command(bench, faults=3, ends=ends)
+    bench.advance(29 * DAY)
+    assert prune(bench) == NOTHING
+    assert commands(bench) == (1, 3)
+    bench.advance(1.1 * DAY)
+    assert prune(bench) == NOTHING
+    assert commands(bench) == (0, 0)
+
+
+def test_a_command_that_is_still_spoken_of_stays_and_is_kept_as_long_as_the_journal(
+    bench: PostgresBench, retention: Retention
+) -> None:
+    retention.kept(journal=60 * DAY)
+    id = command(bench, ends=False)
+    bench.advance(59 * DAY)
+    bench.rows(
+        "select fencepost.begin_command(%s, 'drain', '\\x00', 1, null, null, null, null)", [id]
+    )
+    bench.advance(59 * DAY)
+    prune(bench)
+    assert commands(bench) == (1, 0)
+    bench.advance(2 * DAY)
+    prune(bench)
+    assert commands(bench) == (0, 0)
+
+
+def test_a_step_takes_so_many_rows_of_commands_too_and_waits_for_nobody(
+    bench: PostgresBench,
+) -> None:
+    first = command(bench, faults=7)
+    bench.advance(1)
+    command(bench, faults=2)
+    bench.advance(31 * DAY)
+    assert prune(bench, 5).more
+    assert commands(bench) == (2, 4)
+    with psycopg.connect(bench.url) as busy:
+        busy.execute("select 1 from fencepost.command where id = %s for update", (first,))
+        assert not prune(bench, 5).more
+        assert commands(bench) == (1, 2)
+    assert not prune(bench, 5).more
+    assert commands(bench) == (0, 0)

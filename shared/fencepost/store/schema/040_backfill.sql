@@ -20,6 +20,7 @@ create table fencepost.command (
   ending text check (ending in ('done', 'refused')),
   reason text)
   with (fillfactor = 50);
+create index command_begun on fencepost.command (begun_at);    -- retention only; no page changes it, so that pages stay HOT
 
 create table fencepost.command_fault (                         -- what was bad, without a value of it; the first thousand of a command
   command_id uuid not null,
@@ -110,6 +111,25 @@ create function fencepost.command_status(p_id uuid) returns jsonb language sql s
            'continuation', c.continuation, 'begun_at', fencepost.instant_(c.begun_at), 'seen_at', fencepost.instant_(c.seen_at), 'ended_at', fencepost.instant_(c.ended_at),
            'faults', (select coalesce(jsonb_agg(jsonb_build_object('line', f.line, 'fault', f.fault) order by f.line), '[]') from fencepost.command_fault f where f.command_id = c.id))
     from fencepost.command c where c.id = p_id $f$;
+
+-- Commands nobody has spoken of since p_from, and for thirty days at least: a message that came after its command went would do it again, and SQS keeps
+-- one for fourteen days, in the DLQ too. Faults first. What another holds is left to it. Answers how many rows went, p_limit at most.
+create function fencepost.prune_commands_(p_from timestamptz, p_limit int) returns int language plpgsql as $f$
+declare v_from timestamptz := least(p_from, fencepost.now_() - interval '30 days'); v_left int := p_limit; v_id uuid; v_gone int;
+begin
+  for v_id in
+    select c.id from fencepost.command c where c.begun_at < v_from and c.seen_at < v_from order by c.begun_at limit p_limit for update skip locked
+  loop
+    exit when v_left = 0;
+    delete from fencepost.command_fault f where f.ctid = any(array(select f.ctid from fencepost.command_fault f where f.command_id = v_id limit v_left));
+    get diagnostics v_gone = row_count;
+    v_left := v_left - v_gone;
+    exit when v_left = 0;
+    delete from fencepost.command c where c.id = v_id;
+    v_left := v_left - 1;
+  end loop;
+  return p_limit - v_left;
+end $f$;
 
 -- ---------------------------------------------------------------------------------------------------------------- enqueue
 

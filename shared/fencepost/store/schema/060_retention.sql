@@ -1,5 +1,6 @@
 -- Retention: what may go, in steps that are small and never wait.
---   by every run, unasked    runs that ended (or, killed, whose deadline passed) longer ago than installation.keep_journal, each with its journal
+--   by every run, unasked    runs that ended (or, killed, whose deadline passed) longer ago than installation.keep_journal, each with its journal;
+--                            events of unregistered recipients; commands, thirty days after the last word of them at least
 --   only when asked          closed notifications, whole; never open or parked ones, and none whose dedupe key is still promised
 -- A run is never longer than a day, so its start orders what is old, and journal_run leads to its rows: nothing reads the whole journal, and an exchange
 -- pays for no index of ages. (A brin on journal.at would not do: rows of today in the pages of rows that went make every range look old.)
@@ -8,7 +9,7 @@
 create function fencepost.kept_from_() returns timestamptz language sql stable as $f$
   select fencepost.now_() - i.keep_journal from fencepost.installation i $f$;
 
--- One step: p_limit rows at most, runs and journal together, oldest runs first; then events of unregistered recipients, as old. A run's row goes after its journal. What another holds is left to it.
+-- One step: p_limit rows at most, runs and journal together, oldest runs first; then events of unregistered recipients and commands, as old. A run's row goes after its journal. What another holds is left to it.
 -- more: the limit ended it.
 create function fencepost.prune(p_limit int default 1000) returns table (journal int, runs int, more boolean) language plpgsql security definer
 set search_path = pg_catalog, pg_temp set jit = off set plan_cache_mode = force_generic_plan
@@ -33,6 +34,7 @@ begin
     exit when v_left = 0;
   end loop;
   if v_left > 0 then v_left := v_left - fencepost.prune_unregistered_(v_from, v_left); end if;
+  if v_left > 0 then v_left := v_left - fencepost.prune_commands_(v_from, v_left); end if;
   more := v_left = 0;
   return next;
 end $f$;
