@@ -8,6 +8,7 @@ class Delivered:
     """The provider accepted it."""
 
     reference: str | None = None  # the provider's own id
+    receipt_due: bool = False  # by that id it tells later what became of it (core/receipt.py)
 
 
 @dataclass(frozen=True, slots=True)
