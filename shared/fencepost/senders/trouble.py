@@ -23,6 +23,8 @@ class Trouble(StrEnum):
     CLOSED = "closed"  # the transport was closed
     BODY_CUT = "body_cut"  # an answer's body longer than the cap; the answer stands
     BODY_LOST = "body_lost"  # an answer's body broke off; the answer stands
+    NO_KEYS = "no_keys"  # what a request is signed with could not be had; nothing left
+    KEYS_REFUSED = "keys_refused"  # the answer refuses them, and others may be had
 
 
 class Unsent(Exception):

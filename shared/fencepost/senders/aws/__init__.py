@@ -1,0 +1,1 @@
+"""What every service of AWS asks of whoever calls it: keys, a signature, and a way to read its faults."""
