@@ -80,7 +80,9 @@ def _refuse_settings(file: Path, name: str, channel: Channel) -> None:
     from fencepost.ports import SenderUnavailable
 
     try:
-        fault = channel_fault(channel.sender, channel.settings, channel.secret)
+        fault = channel_fault(
+            channel.sender, channel.settings, channel.secret, channel.on_uncertain
+        )
     except SenderUnavailable as unknown:
         print_trouble(f"{file}: channel {name}: {unknown} here; its notifications wait for one")
         return

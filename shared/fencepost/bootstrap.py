@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.parameters import SecretsProvider
 
     from fencepost.backfill.records import Records
-    from fencepost.backfill.work import Send
     from fencepost.core.command import CommandId
     from fencepost.core.tally import Summary
     from fencepost.deployment import Schema
@@ -124,10 +123,13 @@ def _scale_out(settings: Settings, store: PostgresStore, queue: EvidenceQueue) -
 
 
 def channel_fault(
-    kind: str, settings: Mapping[str, Any], secret_reference: str | None
+    kind: str,
+    settings: Mapping[str, Any],
+    secret_reference: str | None,
+    on_uncertain: str | None = None,
 ) -> str | None:
     """What no sender of this kind would ever take. Raises `SenderUnavailable` where the kind is not known here."""
-    return fault_of(kind, settings, secret_reference)
+    return fault_of(kind, settings, secret_reference, on_uncertain)
 
 
 @functools.cache
@@ -173,7 +175,7 @@ def backfill(records: Sequence[Mapping[str, Any]], *, remaining_seconds: float) 
         run_once=_drain,
         clock=time.monotonic,
         installation=settings.installation,
-        send=sender_to(settings.queue_url) if settings.queue_url else None,
+        send=queue_at(settings.queue_url).send if settings.queue_url else None,
     )
     return Records(
         Backfill(means),
@@ -184,9 +186,9 @@ def backfill(records: Sequence[Mapping[str, Any]], *, remaining_seconds: float) 
     )
 
 
-def sender_to(queue_url: str) -> "Send":
-    """The way into a queue: bodies, and the seconds there are; how many it took."""
-    return EvidenceQueue(queue_url).send
+def queue_at(url: str) -> EvidenceQueue:
+    """The way into a queue: `send` takes bodies and the seconds there are, and says what the queue took."""
+    return EvidenceQueue(url)
 
 
 @functools.cache

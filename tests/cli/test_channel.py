@@ -111,6 +111,10 @@ FAULTS = {
         '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nsettings = { allow_http = "\\u0000" }\n',
         "U+0000",
     ),
+    "a reconcile that could never reconcile": (
+        '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "reconcile"\n',
+        "can neither be asked",
+    ),
     "a tower": ("a = " + "[" * 5000, "nested too deeply"),
     "no TOML": ("[channel.a\n", "Expected ']'"),
     "nothing in it": ("", "no [channel.NAME] table"),

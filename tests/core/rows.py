@@ -12,6 +12,7 @@ KEY = UUID(int=7)
 KEYED = Facility(deduplicates_for_seconds=300.0)
 NOTHING = Facility()
 COLLAPSES = Facility(collapses=True)
+TELLING = Facility(evidence_within_seconds=600.0)
 ASKABLE = Facility(can_be_asked=True)
 
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fencepost.core.channel import AttemptPolicy, Facility
-from fencepost.core.doubt import Advice, AskProvider, CloseUnsent, SendIt, advise
+from fencepost.core.doubt import Advice, AskProvider, AwaitEvidence, CloseUnsent, SendIt, advise
 from fencepost.core.notification import AttemptOutcome, Kind, OnUncertain
-from tests.core.rows import ASKABLE, COLLAPSES, KEYED, NOTHING, a_channel, a_claimed
+from tests.core.rows import ASKABLE, COLLAPSES, KEYED, NOTHING, TELLING, a_channel, a_claimed
 
 DOUBT: dict[str, Any] = {"doubt": True, "fence": 2, "attempts": 2, "interruptions": 1}
 YOUNG = {**DOUBT, "first_attempt_age_seconds": 100.0}
@@ -53,6 +53,15 @@ def told(advice: Advice) -> tuple[Kind | None, str | None] | type:
         (YOUNG, HOLD, ASKABLE, (Kind.UNCERTAIN, "held")),
         (YOUNG, RECONCILE, ASKABLE, AskProvider),
         (YOUNG, RECONCILE, KEYED, (Kind.UNCERTAIN, "cannot_be_asked")),
+        # reconcile where it tells by itself: waited for as long again, until its time is over; unknown is too old
+        ({**YOUNG, "doubt_age_seconds": 0.0}, RECONCILE, TELLING, AwaitEvidence),
+        ({**YOUNG, "doubt_age_seconds": 599.0}, RECONCILE, TELLING, AwaitEvidence),
+        ({**YOUNG, "doubt_age_seconds": 600.0}, RECONCILE, TELLING, (Kind.UNCERTAIN, "no_evidence")),
+        ({**YOUNG, "doubt_age_seconds": None}, RECONCILE, TELLING, (Kind.UNCERTAIN, "no_evidence")),
+        ({**YOUNG, "first_attempt_age_seconds": 9e9, "doubt_age_seconds": 1.0}, RECONCILE, TELLING, AwaitEvidence),
+        (YOUNG, HOLD, TELLING, (Kind.UNCERTAIN, "held")),
+        (YOUNG, RESEND, TELLING, SendIt),
+        ({**YOUNG, "doubt_age_seconds": 1.0, "on_uncertain": RECONCILE}, HOLD, TELLING, AwaitEvidence),
         # the notification's own word over its channel's
         ({**YOUNG, "on_uncertain": RESEND}, HOLD, KEYED, SendIt),
         ({**YOUNG, "on_uncertain": HOLD}, RESEND, KEYED, (Kind.UNCERTAIN, "held")),
@@ -102,6 +111,28 @@ def test_a_row_that_expires_while_it_waits_is_not_sent() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("age", "elapsed", "delay"),
+    [(0.0, 0.0, 5.0), (3.0, 0.0, 5.0), (40.0, 0.0, 40.0), (30.0, 10.0, 40.0), (590.0, 0.0, 10.0), (500.0, 90.0, 10.0)],
+)  # fmt: skip
+def test_evidence_is_waited_for_as_long_again_and_never_past_its_time(
+    age: float, elapsed: float, delay: float
+) -> None:
+    claimed = a_claimed(**YOUNG, doubt_age_seconds=age)
+    channel = a_channel(on_uncertain=RECONCILE)
+    advice = advise(claimed, channel, TELLING, elapsed_seconds=elapsed, margin_seconds=60.0)
+    assert advice == AwaitEvidence(delay)
+
+
+def test_silence_closes_it_and_the_row_says_by_which_rule() -> None:
+    claimed = a_claimed(**YOUNG, doubt_age_seconds=700.0)
+    advice = advise(claimed, a_channel(on_uncertain=RECONCILE), TELLING)
+    assert isinstance(advice, CloseUnsent)
+    assert advice.word.facts.detail == (
+        "the provider tells within 600 s of a send, and has told nothing"
+    )
+
+
 ROWS = st.builds(
     a_claimed,
     fence=st.integers(1, 50),
@@ -110,6 +141,7 @@ ROWS = st.builds(
     doubt=st.booleans(),
     age_seconds=st.floats(-100, 1e6),
     first_attempt_age_seconds=st.none() | st.floats(-100, 1e4),
+    doubt_age_seconds=st.none() | st.floats(-100, 1e4),
     evidence=st.none() | st.sampled_from(AttemptOutcome),
     expires_in_seconds=st.none() | st.floats(-1e3, 1e3),
     on_uncertain=st.none() | st.sampled_from(OnUncertain),
@@ -120,6 +152,7 @@ FACILITIES = st.builds(
     deduplicates_for_seconds=st.none() | st.floats(0, 1e4),
     collapses=st.booleans(),
     can_be_asked=st.booleans(),
+    evidence_within_seconds=st.none() | st.floats(0, 1e4),
 )
 
 
@@ -134,6 +167,12 @@ def test_what_is_sent_is_open_to_it(row: Any, facility: Facility, policy: OnUnce
             assert word.outcome in (None, AttemptOutcome.HELD)
         case AskProvider():
             assert (row.doubt, policy, facility.can_be_asked) == (True, RECONCILE, True)
+        case AwaitEvidence(delay):
+            assert (row.doubt, policy, facility.can_be_asked) == (True, RECONCILE, False)
+            within, age = facility.evidence_within_seconds, row.doubt_age_seconds
+            assert within is not None
+            assert age < within
+            assert 0 < delay <= within
         case SendIt():
             assert row.evidence is not AttemptOutcome.DELIVERED
             assert row.expires_in_seconds is None or row.expires_in_seconds > 0

@@ -22,7 +22,16 @@ from fencepost.core.outcome import (
 )
 from fencepost.core.repeat import OTHER_BYTES
 from fencepost.core.transition import CREDENTIAL_PAUSE_SECONDS, transition
-from tests.core.rows import ASKABLE, COLLAPSES, KEYED, NOTHING, a_channel, a_claimed, a_sent
+from tests.core.rows import (
+    ASKABLE,
+    COLLAPSES,
+    KEYED,
+    NOTHING,
+    TELLING,
+    a_channel,
+    a_claimed,
+    a_sent,
+)
 
 A = AttemptOutcome
 RESEND, HOLD, RECONCILE = OnUncertain.RESEND, OnUncertain.HOLD, OnUncertain.RECONCILE
@@ -79,6 +88,7 @@ def test_each_outcome(
         (HOLD, KEYED, {}, Kind.UNCERTAIN, "held"),
         (HOLD, NOTHING, {"on_uncertain": RESEND}, None, "uncertain"),
         (RECONCILE, ASKABLE, {}, None, "uncertain"),
+        (RECONCILE, TELLING, {}, None, "uncertain"),
         (RECONCILE, KEYED, {}, Kind.UNCERTAIN, "cannot_be_asked"),
         (RESEND, KEYED, {**ORDERED, "first_attempt_age_seconds": 9e9}, None, "uncertain"),
         (HOLD, NOTHING, ORDERED, None, "uncertain"),

@@ -61,6 +61,13 @@ def test_a_sender_is_built_once_a_revision(registry: SenderRegistry) -> None:
     assert registry.sender(replace(CHANNEL, revision=2)) is second
 
 
+def test_reconcile_is_refused_where_nobody_will_ever_tell() -> None:
+    assert fault_of("webhook", {}, "env:GOOD", "hold") is None
+    fault = fault_of("webhook", {}, "env:GOOD", "reconcile")
+    assert fault is not None
+    assert "can neither be asked" in fault
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [

@@ -570,8 +570,14 @@ class Database:
             expires_in_seconds=None if body.expires_at is None else body.expires_at - self.now,
             lease_left_seconds=row.lease_until - self.now,
             on_uncertain=body.on_uncertain,
+            doubt_age_seconds=self._doubt_age(row) if row.doubt else None,
             resend_ordered=row.resend,
         )
+
+    def _doubt_age(self, row: Open) -> float | None:
+        unknown = (a.claimed_at for a in self.attempts[row.id].values() if a.outcome is UNCERTAIN)
+        latest = max(unknown, default=None)
+        return None if latest is None else self.now - latest
 
     def _first_attempt(self, row: Open) -> tuple[float | None, bytes | None]:
         if row.fence <= 1:

@@ -58,9 +58,16 @@ class Facility:
     )
     collapses: bool = False  # a repeat replaces the first on the screen
     can_be_asked: bool = False  # `ask` works
+    evidence_within_seconds: float | None = (
+        None  # it tells by itself (callback, event) what became of a send; later than this it is silent
+    )
+
+    @property
+    def reconciles(self) -> bool:
+        """Whether waiting or asking can clear a doubt: else the policy `reconcile` means nothing."""
+        return self.can_be_asked or self.evidence_within_seconds is not None
 
     @property
     def nothing(self) -> bool:
-        return (
-            self.deduplicates_for_seconds is None and not self.collapses and not self.can_be_asked
-        )
+        key = self.deduplicates_for_seconds is not None
+        return not (key or self.collapses or self.reconciles)

@@ -7,7 +7,7 @@ from typing import assert_never
 from fencepost.core import doubt, reason
 from fencepost.core.asking import AskLater, after_asking
 from fencepost.core.budget import Budget
-from fencepost.core.doubt import AskProvider, CloseUnsent, SendIt
+from fencepost.core.doubt import AskProvider, AwaitEvidence, CloseUnsent, SendIt
 from fencepost.core.exchange import NO_FACTS, Facts, Word
 from fencepost.core.fact import GatePaused
 from fencepost.core.gate import Gate
@@ -75,6 +75,8 @@ class Deliveries:
         match advice:
             case CloseUnsent(word):
                 self.words.add(saying(word, flight.claimed))
+            case AwaitEvidence(delay):
+                self._give_back(flight, delay)
             case SendIt() | AskProvider() if not self.budget.may_start(now, flight.lease_until):
                 self._give_back(flight)
             case SendIt() | AskProvider() if self._must_be_alone(flight):
@@ -129,6 +131,8 @@ class Deliveries:
                 self._ask(flight)
             case CloseUnsent(word):
                 self.words.add(saying(word, flight.claimed))
+            case AwaitEvidence(delay):
+                self._give_back(flight, delay)
             case _:
                 self._give_back(flight, max(gate.paused_until - now, 0.0))
 

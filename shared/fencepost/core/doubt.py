@@ -1,11 +1,14 @@
 """What becomes of a claimed row before anything is sent: doubt, evidence, expiry, poison."""
 
+import math
 from dataclasses import dataclass
 
 from fencepost.core import reason
 from fencepost.core.channel import Channel, Facility
-from fencepost.core.exchange import Word
+from fencepost.core.exchange import NO_FACTS, Facts, Word
 from fencepost.core.notification import AttemptOutcome, Claimed, Kind, OnUncertain
+
+EVIDENCE_WAIT_MIN_SECONDS = 5.0  # between two looks at a row that waits for a provider's word
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,14 @@ class CloseUnsent:
     word: Word
 
 
-Advice = SendIt | AskProvider | CloseUnsent
+@dataclass(frozen=True, slots=True)
+class AwaitEvidence:
+    """In doubt, policy `reconcile`, and the provider tells by itself: give it back for so long."""
+
+    delay_seconds: float
+
+
+Advice = SendIt | AskProvider | AwaitEvidence | CloseUnsent
 
 
 def advise(
@@ -51,26 +61,53 @@ def advise(
         return exhausted(claimed)
     if claimed.doubt:
         return clear_doubt(
-            claimed, channel, facility, wait_seconds=elapsed_seconds + margin_seconds
+            claimed,
+            channel,
+            facility,
+            elapsed_seconds=elapsed_seconds,
+            margin_seconds=margin_seconds,
         )
     return SendIt()
 
 
 def clear_doubt(
-    claimed: Claimed, channel: Channel, facility: Facility, *, wait_seconds: float
+    claimed: Claimed,
+    channel: Channel,
+    facility: Facility,
+    *,
+    elapsed_seconds: float,
+    margin_seconds: float,
 ) -> Advice:
-    """The policy for a row in doubt, if the next send ended `wait_seconds` after the claim."""
+    """The policy for a row in doubt, `elapsed_seconds` after the claim."""
+    wait = elapsed_seconds + margin_seconds
     match policy_of(claimed, channel):
-        case OnUncertain.RESEND if may_resend(claimed, facility, wait_seconds=wait_seconds):
+        case OnUncertain.RESEND if may_resend(claimed, facility, wait_seconds=wait):
             return SendIt()
         case OnUncertain.RESEND:
             return held(claimed, reason.WINDOW_PASSED)
         case OnUncertain.RECONCILE if facility.can_be_asked:
             return AskProvider()
+        case OnUncertain.RECONCILE if (within := facility.evidence_within_seconds) is not None:
+            return await_evidence(claimed, within, elapsed_seconds=elapsed_seconds)
         case OnUncertain.RECONCILE:
             return held(claimed, reason.CANNOT_BE_ASKED)
         case OnUncertain.HOLD:
             return held(claimed, reason.HELD)
+
+
+def await_evidence(
+    claimed: Claimed, within_seconds: float, *, elapsed_seconds: float
+) -> AwaitEvidence | CloseUnsent:
+    """Wait as long again as it was waited already, until the provider's time is over; then it is held.
+
+    Silence is no proof: it is a rule that decides, and the row says which. An unknown age is taken as too old.
+    """
+    known = claimed.doubt_age_seconds
+    age = math.inf if known is None else max(known, 0.0) + elapsed_seconds
+    if age < within_seconds:
+        return AwaitEvidence(min(max(age, EVIDENCE_WAIT_MIN_SECONDS), within_seconds - age))
+    why = f"the provider tells within {within_seconds:g} s of a send, and has told nothing"
+    return held(claimed, reason.NO_EVIDENCE, why)
 
 
 def policy_of(claimed: Claimed, channel: Channel) -> OnUncertain:
@@ -112,7 +149,7 @@ def closing(claimed: Claimed, kind: Kind, code: str) -> CloseUnsent:
     return CloseUnsent(Word(id=claimed.id, fence=claimed.fence, kind=kind, reason=code))
 
 
-def held(claimed: Claimed, code: str) -> CloseUnsent:
+def held(claimed: Claimed, code: str, why: str | None = None) -> CloseUnsent:
     return CloseUnsent(
         Word(
             id=claimed.id,
@@ -120,5 +157,6 @@ def held(claimed: Claimed, code: str) -> CloseUnsent:
             outcome=AttemptOutcome.HELD,
             kind=Kind.UNCERTAIN,
             reason=code,
+            facts=NO_FACTS if why is None else Facts(detail=why),
         )
     )

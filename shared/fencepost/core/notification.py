@@ -72,6 +72,7 @@ class Claimed:
     expires_in_seconds: float | None  # <= 0: expired; None: never
     lease_left_seconds: float  # by the database's clock, when it answered
     on_uncertain: OnUncertain | None  # the notification's own word over its channel's
+    doubt_age_seconds: float | None = None  # since the latest claim whose attempt is in doubt
     resend_ordered: bool = False  # an operator's word over every policy and window, until it closes
 
     @property

@@ -15,6 +15,9 @@ NOT_SENT: Final = "not_sent"
 UNCERTAIN: Final = "uncertain"
 HELD: Final = "held"  # policy `hold`
 WINDOW_PASSED: Final = "window_passed"  # policy `resend`, and the provider has forgotten the key
+NO_EVIDENCE: Final = (
+    "no_evidence"  # policy `reconcile`: the provider tells in time, and has told nothing
+)
 CANNOT_BE_ASKED: Final = "cannot_be_asked"  # policy `reconcile`, and the provider has no answer
 OTHER_BYTES: Final = "other_bytes"  # a repeat would differ from what was sent first
 EXPIRED: Final = "expired"
@@ -22,3 +25,7 @@ EXPIRED_IN_DOUBT: Final = "expired_in_doubt"
 POISON: Final = "poison"
 RELEASED: Final = "released"
 BAD_ROW: Final = "bad_row"  # the database refused the row's own words
+RECEIPT_DUE: Final = "receipt_due"  # delivered; its provider tells later what became of it
+RECEIPT_REFUSED: Final = "receipt_refused"  # delivered, and then its receipt said that it was not
+RECEIPT_UNKNOWN: Final = "receipt_unknown"  # … that nobody knows
+# The database has more of them: receipt_late, receipt_last, receipt_missing (080_receipts.sql).

@@ -57,8 +57,8 @@ class Sent:
 def transition(sent: Sent, outcome: Outcome) -> Transition:
     """The one table: outcome → what becomes of the row and of its channel."""
     match outcome:
-        case Delivered(reference=reference):
-            return _delivered(sent, reference)
+        case Delivered():
+            return _delivered(sent, outcome)
         case Failed():
             return _failed(sent, outcome)
         case Throttled():
@@ -79,9 +79,10 @@ def transition(sent: Sent, outcome: Outcome) -> Transition:
             assert_never(outcome)
 
 
-def _delivered(sent: Sent, reference: str | None) -> Transition:
-    facts = replace(sent.facts, reference=sent.facts.reference or reference)
-    word = _word(sent, AttemptOutcome.DELIVERED, kind=Kind.DELIVERED)
+def _delivered(sent: Sent, outcome: Delivered) -> Transition:
+    facts = replace(sent.facts, reference=sent.facts.reference or outcome.reference)
+    code = reason.RECEIPT_DUE if outcome.receipt_due else None
+    word = _word(sent, AttemptOutcome.DELIVERED, kind=Kind.DELIVERED, code=code)
     return Transition(replace(word, facts=facts))
 
 
@@ -154,7 +155,7 @@ def _why_not_again(sent: Sent, delay_seconds: float) -> str | None:
             return None
         case OnUncertain.RESEND:
             return reason.WINDOW_PASSED
-        case OnUncertain.RECONCILE if sent.facility.can_be_asked:
+        case OnUncertain.RECONCILE if sent.facility.reconciles:
             return None
         case OnUncertain.RECONCILE:
             return reason.CANNOT_BE_ASKED

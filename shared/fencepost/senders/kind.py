@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
-from fencepost.core.channel import Channel
+from fencepost.core.channel import Channel, Facility
 from fencepost.ports import Sender
 from fencepost.senders.transport import Transport
 
@@ -17,8 +18,10 @@ Constructor = Callable[[Channel, str | None, Transport], Sender]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SenderKind:
     """`settings` is what a channel's settings must fit, checked where they are written down. None: nothing is known.
-    `needs_secret`: no channel of this kind works without a secret reference."""
+    `needs_secret`: no channel of this kind works without a secret reference. `facility`: what a channel with these
+    settings offers against a duplicate (given the settings as `settings` reads them); None: only its sender knows."""
 
     build: Constructor
     settings: type[msgspec.Struct] | None = None
     needs_secret: bool = False
+    facility: Callable[[Any], Facility] | None = None

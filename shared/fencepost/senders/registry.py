@@ -19,6 +19,7 @@ OUR_OWN: Mapping[str, str] = {
     "webhook": "fencepost.senders.webhook",
     "slack": "fencepost.senders.slack",
     "slack_webhook": "fencepost.senders.slack_webhook",
+    "telegram": "fencepost.senders.telegram",
     "ses": "fencepost.senders.ses",
     "expo": "fencepost.senders.expo",
 }
@@ -50,8 +51,9 @@ def fault_of(
         facility = found.facility(read) if found.facility is not None else None
     except ValueError as wrong:  # msgspec's included
         return _line(wrong)
-    refused = on_uncertain == OnUncertain.RECONCILE and facility is not None
-    return NO_RECONCILE if refused and not facility.reconciles else None
+    if on_uncertain != OnUncertain.RECONCILE or facility is None or facility.reconciles:
+        return None
+    return NO_RECONCILE
 
 
 class SenderRegistry:

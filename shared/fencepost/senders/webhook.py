@@ -60,7 +60,7 @@ class Webhook:
         self._settings = settings
         self._keys = keys
         self._now = now
-        self.facility = Facility(deduplicates_for_seconds=settings.deduplicates_for_seconds or None)
+        self.facility = facility_of(settings)
 
     def prepare(self, claimed: Claimed) -> Prepared | Outcome:
         try:
@@ -91,6 +91,11 @@ class Webhook:
 
     async def ask(self, claimed: Claimed, *, timeout_seconds: float) -> Outcome | None:
         return None  # nobody can be asked what a receiver did
+
+
+def facility_of(settings: WebhookSettings) -> Facility:
+    """A receiver drops a repeat by its webhook-id; it can neither be asked nor calls back."""
+    return Facility(deduplicates_for_seconds=settings.deduplicates_for_seconds or None)
 
 
 def webhook(channel: Channel, secret: str | None, transport: Transport) -> Webhook:
@@ -132,4 +137,4 @@ def meaning_of(reply: Reply, *, channel_wide: bool) -> Outcome:
     return Failed(f"answered {status}", wait)
 
 
-KIND = SenderKind(build=webhook, settings=WebhookSettings, needs_secret=True)
+KIND = SenderKind(build=webhook, settings=WebhookSettings, needs_secret=True, facility=facility_of)

@@ -27,6 +27,7 @@ from fencepost.core.notification import (
     OnUncertain,
     RunId,
 )
+from fencepost.core.receipt import ReceiptTold
 
 Arguments = Mapping[str, Any]
 
@@ -41,7 +42,7 @@ NOT_SYNCHRONOUS = (
     "synchronous_commit is off: what the database has confirmed to a run may be gone after a crash"
 )
 TEXT_CHARACTERS_MAX = 2000
-RECIPIENT = 15  # its place in a claimed row
+RECIPIENT = 16  # its place in a claimed row
 DIGITS_MAX = 4000  # Python reads no longer integer
 # What JSON this reader cannot read comes to: it has no JSON form either, so its sender refuses that row, and no other.
 UNREADABLE: Mapping[str, Any] = {"unreadable": math.nan}
@@ -165,8 +166,8 @@ def _gate(gate: Mapping[str, Any]) -> GateAnswer:
 
 
 def _claimed(row: Sequence[Any]) -> Claimed:
-    id, fence, channel, attempts, interruptions, doubt, age, first_age, first_digest, *rest = row
-    evidence, expires_in, lease_left, recipient, payload, idempotency_key, *policy = rest
+    id, fence, channel, attempts, interruptions, doubt, age, first_age, doubt_age, *rest = row
+    first_digest, evidence, expires_in, lease_left, recipient, payload, idempotency_key, *policy = rest
     on_uncertain, resend_ordered = policy
     return Claimed(
         id=NotificationId(id),
@@ -185,14 +186,34 @@ def _claimed(row: Sequence[Any]) -> Claimed:
         expires_in_seconds=expires_in,
         lease_left_seconds=lease_left,
         on_uncertain=OnUncertain(on_uncertain) if on_uncertain else None,
+        doubt_age_seconds=doubt_age,
         resend_ordered=resend_ordered,
     )
+
+
+def channels(rows: Sequence[Sequence[Any]]) -> tuple[Channel, ...]:
+    return tuple(_channel(row) for row in rows)
+
+
+def receipt_arguments(told: Sequence[ReceiptTold]) -> Arguments:
+    gone = [each.gone for each in told]
+    return {
+        "ids": [each.due.id for each in told],
+        "fences": [each.due.fence for each in told],
+        "references": [clean(each.due.reference) for each in told],
+        "outcomes": [_value(each.outcome) for each in told],
+        "reasons": [clean(each.reason) for each in told],
+        "details": [clean(each.detail) for each in told],
+        "gone": [each is not None for each in gone],
+        "gone_ats": [each and each.gone_at for each in gone],
+        "guarded": [each is not None and each.guarded for each in gone],
+    }
 
 
 def run_started(rows: Sequence[Sequence[Any]]) -> RunStarted:
     commits = {row[-1] for row in rows}
     return RunStarted(
-        channels=tuple(_channel(row[:-1]) for row in rows),
+        channels=channels([row[:-1] for row in rows]),
         unsafe=NOT_SYNCHRONOUS if commits == {"off"} else None,
     )
 

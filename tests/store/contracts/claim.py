@@ -20,6 +20,7 @@ from tests.store.bench import (
 )
 
 UNCERTAIN = AttemptOutcome.UNCERTAIN
+NOT_SENT = AttemptOutcome.NOT_SENT
 
 
 class StartContract:
@@ -142,8 +143,28 @@ class ClaimContract:
         bench.advance(5)
         claimed = worker.claim_one()
         assert claimed.first_attempt_age_seconds == pytest.approx(10, abs=1e-3)
+        assert claimed.doubt_age_seconds == pytest.approx(10, abs=1e-3)
         assert claimed.first_digest == b"1" * 16
         assert claimed.age_seconds == pytest.approx(15, abs=1e-3)
+
+    def test_how_long_it_is_in_doubt_counts_from_its_latest_attempt_in_doubt(
+        self, bench: Bench
+    ) -> None:
+        """After an hour of failures a doubt is new: a provider's word on it is still to come."""
+        (id,) = bench.enqueue()
+        worker = Worker(bench)
+        claimed = worker.claim_one()
+        assert claimed.doubt_age_seconds is None
+        worker.settle(uncertain(claimed.held))
+        bench.advance(60)
+        bench.evidence(id, NOT_SENT, fence=1)
+        claimed = worker.claim_one()
+        assert (claimed.doubt, claimed.doubt_age_seconds) == (False, None)
+        worker.settle(uncertain(claimed.held))
+        bench.advance(7)
+        claimed = worker.claim_one()
+        assert claimed.doubt_age_seconds == pytest.approx(7, abs=1e-3)
+        assert claimed.first_attempt_age_seconds == pytest.approx(67, abs=1e-3)
 
     def test_an_expired_lease_is_taken_over_with_doubt(self, bench: Bench) -> None:
         (id,) = bench.enqueue()

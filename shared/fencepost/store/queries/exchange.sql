@@ -1,7 +1,7 @@
 -- Lists of numbers and bytes go in binary: psycopg writes bytea[] as text fifty times slower, element by element.
 -- The payload comes as text: read row by row, one that cannot be read breaks no other (words.py).
 select verdicts, lost, gates,
-       id, fence, channel, attempts, interruptions, doubt, age, first_age, first_digest, evidence, expires_in, lease_left, recipient, payload::text, idempotency_key, on_uncertain,
+       id, fence, channel, attempts, interruptions, doubt, age, first_age, doubt_age, first_digest, evidence, expires_in, lease_left, recipient, payload::text, idempotency_key, on_uncertain,
        resend_ordered
   from fencepost.exchange(
     %(run)s::uuid, %(seq)s::int, %(lease)s::float8, %(last)s::boolean,

@@ -92,7 +92,7 @@ create function fencepost.exchange(
   g_channels smallint[], g_revisions int[], g_pauses float8[], g_reasons text[],                                                               -- gates; pause null: only ask
   c_channels smallint[], c_limits int[], c_hinted boolean[])                                                                                   -- claim
 returns table (verdicts text, lost int[], gates jsonb,
-  id bigint, fence bigint, channel smallint, attempts smallint, interruptions smallint, doubt boolean, age float8, first_age float8, first_digest bytea,
+  id bigint, fence bigint, channel smallint, attempts smallint, interruptions smallint, doubt boolean, age float8, first_age float8, doubt_age float8, first_digest bytea,
   evidence fencepost.outcome, expires_in float8, lease_left float8, recipient text, payload jsonb, idempotency_key uuid, on_uncertain text, resend_ordered boolean)
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp set jit = off set plan_cache_mode = force_generic_plan
@@ -145,7 +145,7 @@ begin
   end if;
 
   return query select v_verdicts, v_lost, fencepost.gates_(g_channels || c_channels, v_busy || v_taking),
-    null::bigint, null::bigint, null::smallint, null::smallint, null::smallint, null::boolean, null::float8, null::float8, null::bytea,
+    null::bigint, null::bigint, null::smallint, null::smallint, null::smallint, null::boolean, null::float8, null::float8, null::float8, null::bytea,
     null::fencepost.outcome, null::float8, null::float8, null::text, null::jsonb, null::uuid, null::text, null::boolean;
   -- The claimed rows. What is known of an earlier attempt is looked up from the second fence on.
   if cardinality(v_claim) > 0 then
@@ -156,6 +156,7 @@ begin
                        select max(date_part('epoch', o.at)) from fencepost.operation o where o.notification_id = c.id and o.what like 'redrive%') end),
              case when c.fence > 1 then v_now - (select min(date_part('epoch', a.claimed_at)) from fencepost.attempt a
                                                   where a.notification_id = c.id and a.outcome not in ('not_sent', 'held')) end,
+             case when c.doubt then v_now - (select max(date_part('epoch', a.claimed_at)) from fencepost.attempt a where a.notification_id = c.id and a.outcome = 'uncertain') end,
              case when c.fence > 1 then (select a.digest from fencepost.attempt a
                                           where a.notification_id = c.id and a.outcome not in ('not_sent', 'held') and a.digest is not null order by a.fence limit 1) end,
              case when c.fence > 1 then (select e.outcome from fencepost.evidence e where e.notification_id = c.id order by e.outcome limit 1) end,
