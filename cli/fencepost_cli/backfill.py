@@ -1,6 +1,5 @@
 """`fencepost backfill`: bulk work as commands, sent to a queue or done here against a database."""
 
-import uuid
 from collections.abc import Iterator, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
@@ -10,13 +9,13 @@ import typer
 from fencepost.core.notification import Kind
 from fencepost.core.operation import Resolution, Selector
 from fencepost_cli import backfill_count as counting
-from fencepost_cli import backfill_enqueue, selecting
+from fencepost_cli import backfill_enqueue, backfill_show, selecting
 from fencepost_cli import backfill_message as message
+from fencepost_cli import redrive as redriving
 from fencepost_cli import resolve as resolving
 from fencepost_cli.backfill_way import Id, QueueUrl, Way
-from fencepost_cli.exit_code import CommandFailed
+from fencepost_cli.exit_code import ExitCode
 from fencepost_cli.option import DatabaseUrl, Json, Yes
-from fencepost_cli.output import print_json, print_line, print_trouble
 from fencepost_cli.redrive import Resend, Why
 
 if TYPE_CHECKING:
@@ -28,6 +27,8 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 app.command("enqueue")(backfill_enqueue.enqueue)
+app.command("show", short_help="How a command stands, and what was bad.")(backfill_show.show)
+REPLAYED = frozenset({"replayed", "existing"})
 DrainFor = Annotated[str, typer.Option("--for", metavar="DURATION", help="Here: end after this.")]
 
 
@@ -53,10 +54,10 @@ def redrive(
     meant = _meant(ids, kinds, channel, reason, since, until, everything)
     way = Way("redrive", queue_url, database_url, id)
     words = message.moving("redrive", way.id, meant, resend=resend, why=why)
-    _move(way, meant, words, dry_run=dry_run, yes=yes, json=json)
+    _move(way, meant, words, redriving.DONE, dry_run=dry_run, yes=yes, json=json)
 
 
-@app.command("resolve")
+@app.command("resolve", short_help="Say what became of uncertain notifications.")
 def resolve(
     why: resolving.Why,
     ids: selecting.Ids = None,
@@ -81,10 +82,11 @@ def resolve(
     meant = _meant(ids, (Kind.UNCERTAIN,), channel, reason, since, until, everything)
     way = Way("resolve", queue_url, database_url, id)
     words = message.moving("resolve", way.id, meant, resolution=resolution.value, why=why)
-    _move(way, meant, words, dry_run=dry_run, yes=yes, json=json)
+    done = resolving.DONE[resolution]
+    _move(way, meant, words, done, dry_run=dry_run, yes=yes, json=json)
 
 
-@app.command("replay")
+@app.command("replay", short_help="Send delivered notifications once more, as new ones.")
 def replay(
     ids: selecting.Ids = None,
     channel: selecting.Channel = None,
@@ -102,10 +104,10 @@ def replay(
     meant = _meant(ids, (Kind.DELIVERED,), channel, None, since, until, everything)
     way = Way("replay", queue_url, database_url, id)
     words = message.moving("replay", way.id, meant)
-    _move(way, meant, words, dry_run=dry_run, yes=yes, json=json)
+    _move(way, meant, words, REPLAYED, dry_run=dry_run, yes=yes, json=json)
 
 
-@app.command("drain")
+@app.command("drain", short_help="Run the worker once, now.")
 def drain(
     id: Id = None,
     for_: DrainFor = "60s",
@@ -118,48 +120,40 @@ def drain(
     way = Way("drain", queue_url, database_url, id)
     if dry_run:
         return counting.would("drain", counting.due(database_url), json)
-    words = iter([{"command": "drain", "id": str(way.id)}])
+    words = {"command": "drain", "id": str(way.id)}
     if queue_url is not None:
-        return way.go(words, json=json, total=1)
+        return way.go([words], json=json, total=1)
     return _drain_here(way, words, selecting.seconds(for_, "--for") or 0.0, json)
 
 
-@app.command("show")
-def show(
-    id: Annotated[uuid.UUID, typer.Argument(metavar="ID")],
-    database_url: DatabaseUrl = None,
-    json: Json = False,
-) -> None:
-    """How a command stands: what it did so far, and what was bad."""
-    with message.command_store(database_url) as commands:
-        found = commands.status(id)
-    if found is None:
-        raise CommandFailed(f"there is no command {id}: none of its messages has been taken yet")
-    if json:
-        print_json(found)
-        return
-    print_line(f"{found['command']} {id}: {found['state']}, {message.in_words(found['counts'])}")
-    for one in found["faults"]:
-        print_line(f"  {one['line']}: {one['fault']}")
-
-
-def _drain_here(way: Way, words: Iterator[message.Words], seconds: float, json: bool) -> None:
+def _drain_here(way: Way, words: message.Words, seconds: float, json: bool) -> None:
     from fencepost.bootstrap import make_worker
-    from fencepost.core.line import Level
-    from fencepost.telemetry import plain_lines
-    from fencepost_cli.run import settings_of
+    from fencepost.core.tally import Count
+    from fencepost.ports import StoreFailed
+    from fencepost_cli.run import checked_limit, not_begun, plain_trouble, settings_of
 
     settings = settings_of(way.database_url, None, None)
-    with make_worker(settings, lines=plain_lines(print_trouble, Level.WARNING)) as worker:
+    checked_limit(seconds, settings)
+    skipped = 0
+    with make_worker(settings, lines=plain_trouble()) as worker:
 
         def run_once(remaining: float, id: "CommandId") -> "Summary":
-            return worker.deliver(remaining_seconds=remaining, correlation=f"drain {id}", part=id)
+            nonlocal skipped
+            try:
+                ran = worker.deliver(
+                    remaining_seconds=remaining, correlation=f"drain {id}", part=id
+                )
+            except StoreFailed as failed:
+                raise not_begun(failed) from None
+            skipped = ran.counts[Count.SKIPPED_CHANNELS]
+            return ran
 
         with message.command_store(way.database_url) as commands:
             done = message.Done(commands, lambda page: None, run_once)
-            for one in words:
-                done.take(one, monotonic() + seconds)
+            done.take(words, monotonic() + seconds)
     way.say(done, json)
+    if skipped:
+        raise typer.Exit(ExitCode.REFUSED)
 
 
 def _meant(
@@ -181,6 +175,7 @@ def _move(
     way: Way,
     meant: list[int] | Selector,
     words: Iterator[message.Words],
+    done: frozenset[str],
     *,
     dry_run: bool,
     yes: bool,
@@ -198,4 +193,4 @@ def _move(
         return counting.would(way.name, count or 0, json)
     if by_selector and not yes:
         selecting.confirm(way.name, count or 0)
-    return way.go(words, json=json, total=count)
+    return way.go(words, json=json, total=count, done=done)

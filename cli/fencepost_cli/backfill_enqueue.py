@@ -1,6 +1,7 @@
 """`fencepost backfill enqueue`: a file of notifications as commands of an enqueue."""
 
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ from fencepost_cli.progress import progress
 
 if TYPE_CHECKING:
     from fencepost.backfill.lines import Batch
+    from fencepost.core.backfill import Paged
 
 SHOWN_MAX = 100
 File = Annotated[
@@ -47,6 +49,11 @@ def enqueue(
         if dry_run:
             raise CommandFailed("a dry run reads a local file only", ExitCode.USAGE)
         return way.go([_of_s3(way, file, channel, atomic)], json=json)
+    if file == "-":
+        raise CommandFailed(
+            "a file is needed, to be read again under the same --id; of stdin: fencepost enqueue -",
+            ExitCode.USAGE,
+        )
     if atomic:
         raise CommandFailed(
             "--atomic is for a file in S3; of a local one: fencepost enqueue --atomic",
@@ -60,6 +67,8 @@ def enqueue(
 
 def _of_s3(way: Way, url: str, channel: str | None, atomic: bool) -> message.Words:
     parts = urlsplit(url)
+    if not (parts.netloc and parts.path.strip("/")):
+        raise CommandFailed(f"{url} names no object: s3://BUCKET/KEY", ExitCode.USAGE)
     words: dict[str, object] = {"s3": {"bucket": parts.netloc, "key": parts.path.removeprefix("/")}}
     if channel:
         words["channel"] = channel
@@ -76,6 +85,7 @@ class Local:
         self._good = 0
         self._bad: list[dict[str, object]] = []
         self._refused = 0
+        self._lines: list[int] = []  # what the rows of the message under way were
 
     def count(self) -> None:
         for _ in self._batches():
@@ -84,12 +94,23 @@ class Local:
         self._end()
 
     def go(self, way: Way) -> None:
-        way.go(self._messages(way), json=self._json, bar=False, more={"refused_lines": self._bad})
+        went = way.gone(self._messages(way), self._see)
+        went.counts["refused"] += self._refused
+        way.say(went, self._json, {"refused_lines": self._bad})
+        self._refused = went.counts["refused"]
         self._end()
 
     def _messages(self, way: Way) -> Iterator[message.Words]:
+        numbers = count()
         for batch in self._batches():
-            yield from message.enqueueing(way.id, batch, self._channel)
+            for words, lines in message.enqueueing(way.id, numbers, batch, self._channel):
+                self._lines = lines
+                yield words
+
+    def _see(self, page: "Paged") -> None:
+        """What the database found bad in it."""
+        for row, fault in page.faults:
+            self._tell(self._lines[row - 1], fault)
 
     def _batches(self) -> "Iterator[Batch]":
         from fencepost.backfill.lines import batches, read_lines
@@ -106,9 +127,12 @@ class Local:
         self._good += len(batch.good)
         self._refused += len(batch.bad)
         for line in batch.bad:
-            print_trouble(f"line {line.number}: {line.fault}")
-            if len(self._bad) < SHOWN_MAX:
-                self._bad.append({"line": line.number, "reason": line.fault})
+            self._tell(line.number, line.fault)
+
+    def _tell(self, line: int, fault: str) -> None:
+        print_trouble(f"line {line}: {fault}")
+        if len(self._bad) < SHOWN_MAX:
+            self._bad.append({"line": line, "reason": fault})
 
     def _opened(self) -> BinaryIO:
         try:

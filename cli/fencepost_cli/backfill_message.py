@@ -42,31 +42,35 @@ def moving(
     if isinstance(meant, Selector):
         yield {"command": command, "id": str(id), "select": _select(meant), **said}
         return
-    for start in range(0, len(meant), IDS_MAX):
+    for number, start in enumerate(range(0, len(meant), IDS_MAX)):
         ids = list(meant[start : start + IDS_MAX])
-        yield {"command": command, "id": part(id, start), "ids": ids, **said}
+        yield {"command": command, "id": part(id, number), "ids": ids, **said}
 
 
-def enqueueing(id: uuid.UUID, batch: "Batch", channel: str | None) -> Iterator[Words]:
-    """The good lines of a batch, in messages that a queue takes. A message is known by the line it begins with."""
+def enqueueing(
+    id: uuid.UUID, numbers: Iterator[int], batch: "Batch", channel: str | None
+) -> Iterator[tuple[Words, list[int]]]:
+    """The good lines of a batch in messages that a queue takes, each with the lines its rows were. `numbers`: of the
+    command's messages from 0, so that the same file under the same id is the same messages."""
     rows: list[Any] = []
-    size, first = 0, 0
+    lines: list[int] = []
+    size = 0
     for line in batch.good:
         row = json.loads(line.text)
         weight = len(json.dumps(row))
         if rows and size + weight > MESSAGE_BYTES:
-            yield _enqueue(id, first, rows, channel)
-            rows, size = [], 0
-        first = first if rows else line.number
+            yield _enqueue(id, next(numbers), rows, channel), lines
+            rows, lines, size = [], [], 0
         rows.append(row)
+        lines.append(line.number)
         size += weight
     if rows:
-        yield _enqueue(id, first, rows, channel)
+        yield _enqueue(id, next(numbers), rows, channel), lines
 
 
-def _enqueue(id: uuid.UUID, first: int, rows: list[Any], channel: str | None) -> Words:
+def _enqueue(id: uuid.UUID, number: int, rows: list[Any], channel: str | None) -> Words:
     named = {"channel": channel} if channel else {}
-    return {"command": "enqueue", "id": part(id, first), "rows": rows, **named}
+    return {"command": "enqueue", "id": part(id, number), "rows": rows, **named}
 
 
 def _select(selector: Selector) -> dict[str, Any]:
@@ -87,18 +91,19 @@ class Sent:
     """Messages into a queue."""
 
     def __init__(self, queue_url: str) -> None:
-        from fencepost.bootstrap import sender_to
+        from fencepost.bootstrap import queue_at
 
-        self._send = sender_to(queue_url)
+        self._queue = queue_at(queue_url)
         self.messages = 0
         self.counts: Counter[str] = Counter()
 
     def take(self, words: Words) -> None:
         from fencepost.backfill.commands import command_message
 
-        if not self._send([command_message(words)], SEND_SECONDS):
+        if not self._queue.send([command_message(words)], SEND_SECONDS):
+            why = self._queue.trouble or "it was refused"
             raise CommandFailed(
-                f"the queue took no more after {self.messages} messages; the same again with --id is harmless",
+                f"the queue took no more after {self.messages} messages: {why}",
                 ExitCode.DATABASE_AWAY,
             )
         self.messages += 1
@@ -136,8 +141,10 @@ class Done:
         try:
             command = read_command(command_message(words))
             ended = self._backfill.do(command, Pace(limit=limit, until=limit))
-        except (CommandRefused, SourceAway) as error:
+        except CommandRefused as error:
             raise CommandFailed(str(error)) from None
+        except SourceAway as error:
+            raise CommandFailed(str(error), ExitCode.DATABASE_AWAY) from None
         self.messages += 1
         self.counts.update(ended.counts)
         if not ended.acknowledged:

@@ -17,7 +17,9 @@ from fencepost_cli.selecting import seconds
 
 if TYPE_CHECKING:
     from fencepost.core.tally import Summary
+    from fencepost.ports import StoreFailed
     from fencepost.settings import Settings
+    from fencepost.telemetry import Lines
     from fencepost.worker import Worker
     from fencepost_cli.stopping import Stopping
 
@@ -66,29 +68,31 @@ def run(
     if period == 0:
         raise typer.BadParameter("--every 0s would ask the database without a pause")
     settings = settings_of(database_url, installation, channel)
-    needed = settings.timing.send_and_settle_seconds
-    if limit is not None and limit <= needed:
-        raise typer.BadParameter(
-            f"--for must be longer than one send and its settling ({needed:g} s)"
-        )
+    needed = checked_limit(limit, settings)
 
     from fencepost.bootstrap import make_worker
-    from fencepost.core.line import Level, Line
-    from fencepost.telemetry import plain_lines
     from fencepost_cli.stopping import Stopping
 
-    lines = plain_lines(print_trouble, Level.DEBUG if verbose else Level.WARNING)
-
-    def told(line: Line) -> None:
-        if line.action != "run_not_started":  # that one is the command's own to tell
-            lines(line)
-
     with Stopping() as stopping:
-        make = partial(make_worker, settings, lines=told)
+        make = partial(make_worker, settings, lines=plain_trouble(verbose=verbose))
         rounds = Rounds(make, stopping, needed=needed, json=json)
         rounds.go(period, limit)
     if period is None and rounds.stuck:
         raise typer.Exit(ExitCode.REFUSED)  # what is due waits for somebody to put things right
+
+
+def plain_trouble(*, verbose: bool = False) -> "Lines":
+    """A run's lines on stderr, but the one that the command tells itself."""
+    from fencepost.core.line import Level, Line
+    from fencepost.telemetry import plain_lines
+
+    lines = plain_lines(print_trouble, Level.DEBUG if verbose else Level.WARNING)
+
+    def told(line: Line) -> None:
+        if line.action != "run_not_started":
+            lines(line)
+
+    return told
 
 
 class Rounds:
@@ -131,7 +135,6 @@ class Rounds:
 
     def _one(self, remaining: float, *, insist: bool) -> bool:
         """Whether it left something that was due. With `insist` a database that is away is waited for."""
-        from fencepost.core.exchange import Failure
         from fencepost.core.tally import Count, Ending
         from fencepost.ports import StoreFailed
         from fencepost.settings import SettingsError
@@ -139,12 +142,11 @@ class Rounds:
         try:
             summary = self._ready().deliver(remaining_seconds=remaining, correlation=_here())
         except StoreFailed as failed:
-            refused = failed.failure in (Failure.REFUSED, Failure.DATA)
-            if insist and not refused:
+            trouble = not_begun(failed)
+            if insist and trouble.code is ExitCode.DATABASE_AWAY:
                 print_trouble(f"{failed.detail}; trying again at the next tick")
                 return False
-            code = ExitCode.REFUSED if refused else ExitCode.DATABASE_AWAY
-            raise CommandFailed(failed.detail, code) from None
+            raise trouble from None
         except SettingsError as wrong:
             raise CommandFailed(str(wrong), ExitCode.USAGE) from None
         refused = summary.ended is Ending.REFUSED
@@ -171,6 +173,24 @@ class Rounds:
                 f"run {summary.run[:8]} {summary.ended.value.replace('_', ' ')}: {', '.join(counted) or 'nothing due'}"
             )
         flush()
+
+
+def checked_limit(limit: float | None, settings: "Settings") -> float:
+    """Seconds for one send and its settling. Raises a usage error where `--for` leaves no time for that."""
+    needed = settings.timing.send_and_settle_seconds
+    if limit is not None and limit <= needed:
+        raise typer.BadParameter(
+            f"--for must be longer than one send and its settling ({needed:g} s)"
+        )
+    return needed
+
+
+def not_begun(failed: "StoreFailed") -> CommandFailed:
+    """What a run that could not begin comes to."""
+    from fencepost.core.exchange import Failure
+
+    refused = failed.failure in (Failure.REFUSED, Failure.DATA)
+    return CommandFailed(failed.detail, ExitCode.REFUSED if refused else ExitCode.DATABASE_AWAY)
 
 
 def _here() -> str:

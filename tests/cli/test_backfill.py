@@ -13,7 +13,7 @@ from moto import mock_aws
 
 from fencepost.backfill.commands import read_command
 from fencepost.core.command import Enqueue, Move, Replay
-from tests.cli.conftest import Fencepost
+from tests.cli.conftest import Fencepost, call
 from tests.store.bench import Worker, delivered
 from tests.store.postgres_bench import PostgresBench
 
@@ -78,7 +78,35 @@ class TestEnqueue:
         assert "line 3: not JSON" in said.err
         assert "8 enqueued" in said.out
         said = fencepost("backfill", "enqueue", file, "--channel", "nowhere", "--json")
-        assert (said.code, said.json["counts"]["refused"]) == (1, 8)
+        assert (said.code, said.json["counts"]["refused"]) == (1, 10)
+
+    def test_what_the_database_finds_bad_is_named_by_its_line_too(
+        self, bench: PostgresBench, fencepost: Fencepost, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "rows.jsonl"
+        good = json.dumps({"recipient": "r", "payload": {"title": "x" * 50_000}})
+        bad = json.dumps({"recipient": "r", "payload": {"titel": "t"}})
+        file.write_text("\n".join([*[good] * 5, "{oops", "", bad, good]) + "\n")
+        said = fencepost("backfill", "enqueue", str(file), "--channel", "web", "--id", ID, "--json")
+        assert (said.code, said.json["messages"]) == (1, 2)
+        assert said.json["counts"] == {
+            "enqueued": 6,
+            "existing": 0,
+            "differing": 0,
+            "refused": 2,
+        }
+        assert [one["line"] for one in said.json["refused_lines"]] == [6, 8]
+        assert "line 8: payload: unknown key" in said.err
+        shown = fencepost("backfill", "show", ID)
+        assert shown.out.splitlines() == [
+            f"enqueue {ID}: done (2 messages taken so far), 6 enqueued, 1 refused",
+            '  message 2, row 3: payload: unknown key "titel"',
+        ]
+
+    def test_a_slip_in_the_address_is_told_before_anything_is_done(self, inline: Fencepost) -> None:
+        for file, part in (("s3://bucket", "s3://BUCKET/KEY"), ("-", "fencepost enqueue -")):
+            said = inline(None, "backfill", "enqueue", file, "--channel", "web")
+            assert (said.code, part in said.err) == (2, True), said.err
 
     def test_a_dry_run_counts_and_changes_nothing(
         self, bench: PostgresBench, fencepost: Fencepost, tmp_path: Path
@@ -123,6 +151,7 @@ class TestEnqueue:
         )
         assert said.code == 1
         assert "1499 enqueued, 1 refused" in said.out
+        assert "line 9: not JSON" in said.err
         said = fencepost("backfill", "show", ID)
         assert said.out.splitlines()[0].startswith(f"enqueue {ID}: done")
         assert said.out.splitlines()[1].startswith("  9: not JSON")
@@ -152,6 +181,18 @@ class TestMoves:
         said = fencepost("backfill", "resolve", "--all", "--dead", "--why", "too late", "--yes")
         assert said.out.endswith(": 1 dead\n")
         assert bench.standing(second).kind == "dead"  # type: ignore[arg-type]
+
+    def test_what_was_not_moved_does_not_read_like_success(
+        self, bench: PostgresBench, fencepost: Fencepost
+    ) -> None:
+        from tests.cli.test_moves import parked
+
+        (dead,) = parked(bench, count=1)
+        said = fencepost("backfill", "redrive", dead, "999999")
+        assert said.code == 1
+        assert said.out.endswith(": 1 redriven, not moved: 1 unknown\n")
+        said = fencepost("backfill", "replay", dead)
+        assert (said.code, said.out.endswith(": not moved: 1 open\n")) == (1, True), said.out
 
     def test_replay_here(self, bench: PostgresBench, fencepost: Fencepost) -> None:
         bench.enqueue(3)
@@ -189,15 +230,35 @@ class TestMoves:
 
     def test_a_queue_that_does_not_answer_is_told(self, inline: Fencepost, aws: None) -> None:
         url = "https://sqs.eu-central-1.amazonaws.com/123456789012/none"
-        said = inline(None, "backfill", "drain", "--queue-url", url)
+        said = inline(None, "backfill", "drain", "--id", ID, "--queue-url", url)
         assert (said.code, said.out) == (3, "")
-        assert "took no more after 0 messages" in said.err
+        assert "took no more after 0 messages: AWS.SimpleQueueService.NonExist" in said.err
+        assert f"--id {ID} goes on" in said.err
 
 
 def test_drain_here_runs_the_worker(bench: PostgresBench, fencepost: Fencepost) -> None:
     said = fencepost("backfill", "drain", "--dry-run")
     assert said.out == "would drain 0\n"
     assert fencepost("backfill", "drain").code == 2, "FENCEPOST_INSTALLATION is not set"
+
+
+def test_a_drain_of_another_installation_is_refused_in_one_line(
+    bench: PostgresBench,
+) -> None:
+    bench.enqueue(1)
+    said = call(bench.url, "backfill", "drain", more={"FENCEPOST_INSTALLATION": "staging"})
+    assert said.code == 1
+    assert said.err.count("\n") == 1
+    assert "FENCEPOST_INSTALLATION is staging" in said.err
+
+
+def test_a_drain_that_cannot_send_or_has_no_time_says_so(bench: PostgresBench) -> None:
+    bench.enqueue(1)
+    mine = {"FENCEPOST_INSTALLATION": "test"}
+    said = call(bench.url, "backfill", "drain", more=mine)
+    assert (said.code, "channel_skipped" in said.err) == (1, True), said.err
+    said = call(bench.url, "backfill", "drain", "--for", "5s", more=mine)
+    assert (said.code, "longer than one send" in said.err) == (2, True), said.err
 
 
 def test_an_unknown_command_is_told(bench: PostgresBench, fencepost: Fencepost) -> None:
