@@ -17,6 +17,7 @@ from fencepost.core.outcome import (
 )
 from fencepost.core.reply import Phase, Reply
 from fencepost.ports import Prepared
+from fencepost.senders.registry import fault_of
 from fencepost.senders.slack_webhook import SlackWebhook, meaning_of, slack_webhook
 from tests.senders.claimed import claimed
 from tests.senders.peers import Peer
@@ -117,3 +118,9 @@ async def test_a_secret_that_is_no_url_is_refused_and_not_repeated(secret: str |
         with pytest.raises(ValueError, match=r"^the secret is no webhook's URL: it ") as refused:
             slack_webhook(replace(CHANNEL, settings={}), secret, on.transport)
     assert "verysecret" not in str(refused.value)
+
+
+def test_a_channel_that_wants_to_ask_is_refused_where_it_is_written_down() -> None:
+    assert "reconcile cannot work" in str(fault_of("slack_webhook", {}, "env:X", "reconcile"))
+    assert fault_of("slack_webhook", {}, "env:X", "hold") is None
+    assert fault_of("slack", {}, "env:X", "reconcile") is None

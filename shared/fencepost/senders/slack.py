@@ -150,4 +150,9 @@ def slack(channel: Channel, secret: str | None, transport: Transport) -> Slack:
     return Slack(transport, settings, token)
 
 
-KIND = SenderKind(build=slack, settings=SlackSettings, needs_secret=True)
+KIND = SenderKind(
+    build=slack,
+    settings=SlackSettings,
+    needs_secret=True,
+    facility=lambda _: Slack.facility,
+)

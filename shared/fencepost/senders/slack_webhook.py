@@ -107,4 +107,9 @@ def slack_webhook(channel: Channel, secret: str | None, transport: Transport) ->
         raise ValueError(f"the secret is no webhook's URL: {wrong}") from None
 
 
-KIND = SenderKind(build=slack_webhook, settings=SlackWebhookSettings, needs_secret=True)
+KIND = SenderKind(
+    build=slack_webhook,
+    settings=SlackWebhookSettings,
+    needs_secret=True,
+    facility=lambda _: SlackWebhook.facility,
+)
