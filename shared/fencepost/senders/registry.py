@@ -21,6 +21,7 @@ OUR_OWN: Mapping[str, str] = {
     "slack_webhook": "fencepost.senders.slack_webhook",
     "telegram": "fencepost.senders.telegram",
     "ses": "fencepost.senders.ses",
+    "webpush": "fencepost.senders.webpush",
     "expo": "fencepost.senders.expo",
 }
 
