@@ -232,6 +232,11 @@ class H2Peer:
         self._writer.write(frame.serialize())
         await self._writer.drain()
 
+    async def allow(self, streams_max: int) -> None:
+        """SETTINGS: so many streams at once from now on."""
+        self._h2.update_settings({SettingCodes.MAX_CONCURRENT_STREAMS: streams_max})
+        await self._flush()
+
     async def _flush(self) -> None:
         self._writer.write(self._h2.data_to_send())
         await self._writer.drain()

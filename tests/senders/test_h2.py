@@ -148,7 +148,7 @@ async def test_an_idle_connection_that_got_a_goaway_is_not_used_again() -> None:
         assert server.log.connections == 2
 
 
-@pytest.mark.parametrize(("streams_max", "room"), [(10, 8), (1, 1), (3, 2)])
+@pytest.mark.parametrize(("streams_max", "room"), [(10, 8), (3, 2)])
 async def test_a_stream_limit_is_kept_with_a_reserve_by_dialling_more(
     streams_max: int, room: int
 ) -> None:
@@ -166,6 +166,75 @@ async def test_a_stream_limit_is_kept_with_a_reserve_by_dialling_more(
         assert server.log.connections == 24 // room
         everyone.set()
         assert {each.phase for each in await asyncio.gather(*sending)} == {Phase.ANSWERED}
+
+
+async def test_a_server_that_allows_one_stream_gets_one_connection() -> None:
+    async with stage() as on:
+        server = await on.serve(answers, protocol="h2", streams_max=1)
+        replies = await asyncio.gather(*sends(on, 24))
+        assert {each.phase for each in replies} == {Phase.ANSWERED}
+        assert server.log.connections == 1
+
+
+async def test_a_limit_that_is_raised_is_used_at_once() -> None:
+    """As APNs: one stream until it has seen a good token."""
+
+    async def knows_us_after_the_first(peer: H2Peer) -> None:
+        await peer.allow(1000)
+        await peer.answer(await peer.request())
+        await everyone.wait()
+        await answers(peer)
+
+    everyone = asyncio.Event()
+    async with stage() as on:
+        script = h2_script(knows_us_after_the_first)
+        server = await on.serve(script, protocol="h2", streams_max=1)
+        sending = sends(on, 24)
+        await until(lambda: len(server.log.requests) == 24, "all are in flight at once")
+        everyone.set()
+        assert {each.phase for each in await asyncio.gather(*sending)} == {Phase.ANSWERED}
+        assert server.log.connections == 1
+
+
+async def test_a_limit_that_is_lowered_makes_the_next_ones_wait() -> None:
+    """As APNs after a refused token: down to one, and up again after the next good one."""
+
+    async def frowns(peer: H2Peer) -> None:
+        await peer.allow(1)
+        await peer.answer(await peer.request())
+        asked = await peer.request()
+        frowned.set()
+        await go_on.wait()
+        await peer.answer(asked)
+        await peer.allow(1000)
+        await answers(peer)
+
+    frowned, go_on = asyncio.Event(), asyncio.Event()
+    async with stage() as on:
+        server = await on.serve(h2_script(frowns), protocol="h2", streams_max=500)
+        await on.send()
+        sending = sends(on, 12)
+        await frowned.wait()
+        assert len(server.log.requests) == 2
+        go_on.set()
+        assert {each.phase for each in await asyncio.gather(*sending)} == {Phase.ANSWERED}
+        assert server.log.connections == 1
+
+
+async def test_when_a_connection_of_one_stream_falls_silent_the_next_one_dials() -> None:
+    async def silent_at_first(peer: Peer) -> None:
+        if peer.number == 1:
+            await never()
+        await answers(peer)
+
+    async with stage() as on:
+        server = await on.serve(silent_at_first, protocol="h2", streams_max=1)
+        first = asyncio.ensure_future(on.send(timeout_seconds=0.5))
+        await until(lambda: len(server.log.requests) == 1, "the first arrived")
+        second = asyncio.ensure_future(on.send())
+        assert (await first).phase is Phase.UNCERTAIN
+        assert (await second).phase is Phase.ANSWERED
+        assert server.log.connections == 2
 
 
 async def test_a_cold_burst_dials_once_and_shares() -> None:

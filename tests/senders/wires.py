@@ -16,6 +16,7 @@ class FakeWire:
         self.in_flight = 0
         self.idle_since = 0.0
         self.room = room
+        self.patient = False
         self.usable = True
         self.aborted = False
         self.closed = False

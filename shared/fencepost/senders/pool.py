@@ -35,6 +35,8 @@ class Site:
     @property
     def needs_dial(self) -> bool:
         """Whether the dials under way leave nothing for one more asker: each keeps one place for its own dialler."""
+        if any(wire.patient and wire.usable for wire in self.wires):
+            return False
         if self.dialling == 0:
             return True
         return self.dialling * (self.room - 1) <= len(self.waiting)
@@ -115,6 +117,8 @@ class Pool:
                 site.free.pop()
             else:
                 wire.in_flight += 1
+                if site.waiting and wire.in_flight < wire.room:
+                    self._call(site, None)  # its server has raised the limit: one after the other
                 return wire
         return None
 

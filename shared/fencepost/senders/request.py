@@ -27,6 +27,9 @@ class Origin:
     host: str = field(repr=False)  # ASCII, lower case; an IPv6 literal without brackets
     port: int
     private_allowed: bool = False  # whether its addresses may lie in private networks
+    party: str = field(
+        default="", repr=False
+    )  # whose connections, where a provider ties them to one
 
     @property
     def secure(self) -> bool:

@@ -46,6 +46,11 @@ class Wire(Protocol):
         ...
 
     @property
+    def patient(self) -> bool:
+        """Whoever finds it full waits for it: another connection would not be welcome."""
+        ...
+
+    @property
     def usable(self) -> bool:
         """Whether a new exchange may begin on it."""
         ...
@@ -158,6 +163,7 @@ class H1Wire(_Engine):
     """HTTP/1.1: one exchange at a time."""
 
     room = 1
+    patient = False
 
     def __init__(self, stream: Stream, origin: Origin) -> None:
         engine = H1Connection(stream, authority=origin.authority, backend=Backend.asyncio)
@@ -197,6 +203,14 @@ class H2Wire(_Engine):
     def room(self) -> int:
         limit = self._driver.peer_max_concurrent_streams
         return max(1, int((STREAMS_ASSUMED if limit is None else limit) * STREAMS_SHARE))
+
+    @property
+    def patient(self) -> bool:
+        """A server that allows one stream will allow more when it knows us: APNs does so after the first request
+        with a good token, and again after a refused one. A hundred connections of one stream would look like an attack.
+        """
+        limit = self._driver.peer_max_concurrent_streams
+        return limit is not None and limit <= 1
 
     async def exchange(self, request: Request, progress: Progress) -> Response:
         stream = await self._opened(request)
