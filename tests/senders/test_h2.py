@@ -180,8 +180,9 @@ async def test_a_limit_that_is_raised_is_used_at_once() -> None:
     """As APNs: one stream until it has seen a good token."""
 
     async def knows_us_after_the_first(peer: H2Peer) -> None:
+        asked = await peer.request()
         await peer.allow(1000)
-        await peer.answer(await peer.request())
+        await peer.answer(asked)
         await everyone.wait()
         await answers(peer)
 
