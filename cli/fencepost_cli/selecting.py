@@ -23,10 +23,10 @@ Reason = Annotated[
 ]
 Since = Annotated[
     str | None,
-    typer.Option("--since", metavar="DURATION", help="Select: not older than 90s, 5m, 2h, 3d."),
+    typer.Option("--since", metavar="DURATION", help="Select: at most so old (90s, 5m, 2h, 3d)."),
 ]
 Until = Annotated[
-    str | None, typer.Option("--until", metavar="DURATION", help="Select: at least this old.")
+    str | None, typer.Option("--until", metavar="DURATION", help="Select: at least so old.")
 ]
 Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Select: this many at most.")]
 All = Annotated[bool, typer.Option("--all", help="Select: all of them.")]
@@ -69,13 +69,18 @@ def selector(
     until: str | None,
     limit: int | None,
 ) -> Selector:
-    """From the options of a command."""
+    """From the options of a command. Raises a usage error for a range that nothing can be in."""
+    oldest, youngest = seconds(since, "--since"), seconds(until, "--until")
+    if oldest is not None and youngest is not None and oldest <= youngest:
+        raise typer.BadParameter(
+            "nothing is in that range: --since says how old at most, --until how old at least"
+        )
     return Selector(
         channel=channel,
         kinds=kinds,
         reason=reason,
-        since_seconds=seconds(since, "--since"),
-        until_seconds=seconds(until, "--until"),
+        since_seconds=oldest,
+        until_seconds=youngest,
         limit=limit,
     )
 

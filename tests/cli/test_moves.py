@@ -62,6 +62,14 @@ class TestRedrive:
         parked(bench, count=3)
         assert fencepost("redrive", "--all", "--limit", "2", "--yes").out == "2 redriven\n"
 
+    def test_a_range_that_nothing_can_be_in_is_a_slip(
+        self, bench: PostgresBench, fencepost: Fencepost
+    ) -> None:
+        parked(bench)
+        for command in (("redrive",), ("backfill", "redrive")):
+            said = fencepost(*command, "--since", "1h", "--until", "2h", "--yes")
+            assert (said.code, "nothing is in that range" in said.err) == (2, True), said.err
+
     @pytest.mark.parametrize(
         "words",
         [
