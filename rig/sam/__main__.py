@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from rig.ground import ROOT
 from rig.receiver import SECRET
-from rig.sam.cli import SAM, Said, Sam
+from rig.sam.cli import SAM, Said, Sam, interpreter_folder
 from rig.sam.engine import docker_engine
 from rig.sam.expected import Expected, Found, differences, in_order, read_expected
 from rig.sam.ground import OF_EVENTS, PRIVATE, Ground, Place, lay_ground
@@ -52,6 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     """How many events came out otherwise than declared."""
     if not SAM.exists():
         raise RuntimeError("SAM is not installed: make sam-local does it")
+    interpreter_folder()  # an image takes minutes: what would be missed after it is looked for before
     with contextlib.ExitStack() as stack:
         stack.enter_context(_alone())
         engine = stack.enter_context(docker_engine(CACHE))

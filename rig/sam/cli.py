@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import platform
 import shutil
 import signal
 import socket
@@ -49,7 +48,7 @@ class Sam:
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("AWS_")},
             **engine.environment,
-            "PATH": f"{_interpreter_folder()}{os.pathsep}{os.environ['PATH']}",
+            "PATH": f"{interpreter_folder()}{os.pathsep}{os.environ['PATH']}",
             "ARCHITECTURE": ARCHITECTURE,
             "SAM_CLI_TELEMETRY": "0",
             "AWS_ACCESS_KEY_ID": "local",
@@ -137,17 +136,17 @@ def _listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _interpreter_folder() -> Path:
-    """Where the function's Python is. A shim of pyenv is there for every version and works for one."""
+def interpreter_folder() -> Path:
+    """Where the function's Python is. A shim of pyenv is there for every version and works for one. Raises
+    RuntimeError where there is none."""
     name = f"python{VERSION}"
     if (found := shutil.which(name)) and _runs(found):
         return Path(found).parent
     for folder in sorted((Path.home() / ".pyenv" / "versions").glob(f"{VERSION}*/bin")):
         if _runs(str(folder / name)):
             return folder
-    raise RuntimeError(
-        f"sam build needs {name} on the PATH (here: Python {platform.python_version()})"
-    )
+    there = f"{found} does not run" if found else "there is none"
+    raise RuntimeError(f"sam build needs {name} on the PATH: {there}")
 
 
 def _runs(interpreter: str) -> bool:

@@ -15,6 +15,7 @@ from fencepost.backfill.wire import Wires
 from fencepost.core.command import CommandRefused
 from fencepost.settings import read_settings
 from rig.sam.__main__ import EVENTS, declared
+from rig.sam.cli import interpreter_folder
 from rig.sam.expected import ALWAYS, Expected, Found, differences, in_order
 from rig.sam.ground import ENV_FILE, USERS
 from tests.project.sources import ROOT
@@ -46,6 +47,22 @@ FOUND = Found(
 def records(file: Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads(file.read_text())["Records"]
     return found
+
+
+def test_a_python_that_does_not_run_is_missed_before_anything_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RuntimeError, match=r"python3\.13 on the PATH: there is none"):
+        interpreter_folder()
+    shim = tmp_path / "python3.13"
+    shim.write_text("#!/bin/sh\nexit 127\n")
+    shim.chmod(0o755)
+    with pytest.raises(RuntimeError, match="does not run"):
+        interpreter_folder()
+    shim.write_text("#!/bin/sh\nexit 0\n")
+    assert interpreter_folder() == tmp_path
 
 
 class TestEvents:
