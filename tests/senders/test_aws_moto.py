@@ -8,8 +8,9 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 from moto.ses.models import ses_backends
+from moto.sns.models import sns_backends
 
-from fencepost.core.outcome import CredentialFailure, Delivered, Outcome
+from fencepost.core.outcome import CredentialFailure, Delivered, Outcome, Unregistered
 from fencepost.ports import Prepared, Sender
 from fencepost.senders.registry import kind_of
 from fencepost.senders.transport import Transport
@@ -83,3 +84,34 @@ async def test_ses_refuses_a_stranger_and_the_channel_stops(aws: str) -> None:
     assert isinstance(outcome, CredentialFailure)
     assert "not verified" in outcome.reason
     assert "example" not in outcome.reason
+
+
+async def test_sns_publishes_to_an_endpoint_and_says_when_it_is_gone(aws: str) -> None:
+    with operator(aws, "sns") as account:
+        shop = account.create_platform_application(Name="shop", Platform="APNS", Attributes={})
+        made = account.create_platform_endpoint(
+            PlatformApplicationArn=shop["PlatformApplicationArn"], Token="t"
+        )
+        arn = made["EndpointArn"]
+        account.set_endpoint_attributes(EndpointArn=arn, Attributes={"Enabled": "true"})
+        row = {"recipient": arn, "payload": {"title": "Hallo 😀"}, "expires_in_seconds": 60.0}
+        async with sender(aws, "sns") as sns:
+            taken = await deliver(sns, **row)
+            assert isinstance(taken, Delivered)
+            assert taken.reference
+            account.set_endpoint_attributes(EndpointArn=arn, Attributes={"Enabled": "false"})
+            disabled = await deliver(sns, **row)
+            account.delete_endpoint(EndpointArn=arn)
+            gone = await deliver(sns, **row)
+    assert disabled == Unregistered("EndpointDisabled (400)", guarded=True)
+    assert gone == Unregistered("NotFound (404)", guarded=True)
+
+
+async def test_sns_sends_a_text_as_it_was_said(aws: str) -> None:
+    backend = sns_backends[ACCOUNT][REGION]
+    async with sender(aws, "sns", sms_type="Transactional") as sns:
+        taken = await deliver(
+            sns, recipient="+15555550100", payload={"body": "Grüße & mehr = 😀 + %"}
+        )
+    assert isinstance(taken, Delivered)
+    assert list(backend.sms_messages.values())[-1] == ("+15555550100", "Grüße & mehr = 😀 + %")

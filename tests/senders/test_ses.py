@@ -550,12 +550,21 @@ def test_what_no_answer_and_a_cut_one_mean(reply: Reply, outcome: Outcome) -> No
 # --- doubt ---
 
 
-async def test_ses_offers_nothing_against_a_duplicate_and_cannot_be_asked() -> None:
+async def test_ses_drops_no_repeat_and_tells_by_itself_only_through_a_configuration_set() -> None:
     async with stage() as on:
         mailer = sender(on)
         assert mailer.facility == Facility()
         assert mailer.facility.nothing
+        told = sender(on, configuration_set="events", events_within_seconds=60.0)
+        assert told.facility == Facility(evidence_within_seconds=60.0)
         assert await mailer.ask(MAIL, timeout_seconds=1) is None
+
+
+def test_reconcile_is_refused_where_no_event_will_ever_tell() -> None:
+    plain = {"from_address": FROM}
+    assert "reconcile cannot work" in (fault_of("ses", plain, None, "reconcile") or "")
+    assert fault_of("ses", {**plain, "configuration_set": "events"}, None, "reconcile") is None
+    assert "reconcile cannot work" in (fault_of("sns", {}, None, "reconcile") or "")
 
 
 async def test_a_mail_that_was_taken_and_whose_answer_was_lost_is_in_doubt() -> None:
@@ -618,6 +627,7 @@ async def test_a_server_that_cannot_be_reached_leaves_no_doubt() -> None:
         {"from_address": FROM, "tags": {"a b": "c"}},
         {"from_address": FROM, "tags": {NOTIFICATION_TAG: "1"}},
         {"from_address": FROM, "contact_topic": "orders"},
+        {"from_address": FROM, "events_within_seconds": 0},
         {"from_address": FROM, "configuration-set": "x"},
         {"from_address": FROM, "secret_access_key": "x"},
     ],

@@ -20,6 +20,7 @@ OUR_OWN: Mapping[str, str] = {
     "slack": "fencepost.senders.slack",
     "slack_webhook": "fencepost.senders.slack_webhook",
     "telegram": "fencepost.senders.telegram",
+    "sns": "fencepost.senders.sns",
     "ses": "fencepost.senders.ses",
     "webpush": "fencepost.senders.webpush",
     "expo": "fencepost.senders.expo",

@@ -53,11 +53,10 @@ KEY_TAG = "fencepost-key"  # the idempotency key: ids of two installations in on
 class Ses:
     """The sender."""
 
-    facility = Facility()
-
     def __init__(self, service: AwsService, settings: SesSettings) -> None:
         self._service = service
         self._settings = settings
+        self.facility = facility_of(settings)
 
     def prepare(self, claimed: Claimed) -> Prepared | Outcome:
         try:
@@ -85,6 +84,12 @@ class Ses:
     def _tags(self, claimed: Claimed, mail: Mapping[str, Any]) -> list[Any]:
         tags = {**self._settings.tags, **tags_of(claimed)}
         return [*mail.get("EmailTags", ()), *({"Name": key, "Value": tags[key]} for key in tags)]
+
+
+def facility_of(settings: SesSettings) -> Facility:
+    """Events tell by themselves, where a configuration set sends them on."""
+    told = settings.configuration_set is not None
+    return Facility(evidence_within_seconds=settings.events_within_seconds if told else None)
 
 
 def tags_of(claimed: Claimed) -> dict[str, str]:
@@ -151,4 +156,4 @@ def _of_the_day(text: str) -> bool:
     return "Daily message quota" in text or "Daily sending quota" in text
 
 
-KIND = SenderKind(build=ses, settings=SesSettings)
+KIND = SenderKind(build=ses, settings=SesSettings, facility=facility_of)

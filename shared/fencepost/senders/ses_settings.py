@@ -24,6 +24,8 @@ class SesSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     from_identity_arn: Named | None = None  # of another account that lets us send as it
     reply_to: tuple[Named, ...] = ()
     configuration_set: Named | None = None  # without one there are no events
+    # So long after a send its first event may be under way, from SES to where evidence is told.
+    events_within_seconds: Annotated[float, msgspec.Meta(gt=0)] = 900.0
     contact_list: Named | None = None  # SES adds List-Unsubscribe for it
     contact_topic: Named | None = None
     headers: Annotated[dict[HeaderName, HeaderValue], msgspec.Meta(max_length=HEADERS_MAX)] = {}
