@@ -19,6 +19,7 @@ OUR_OWN: Mapping[str, str] = {
     "webhook": "fencepost.senders.webhook",
     "slack": "fencepost.senders.slack",
     "slack_webhook": "fencepost.senders.slack_webhook",
+    "twilio": "fencepost.senders.twilio",
     "telegram": "fencepost.senders.telegram",
     "sns": "fencepost.senders.sns",
     "ses": "fencepost.senders.ses",
