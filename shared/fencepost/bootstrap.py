@@ -12,6 +12,7 @@ from uuid import UUID
 
 from fencepost.core.access import Database, ImpossibleAccess
 from fencepost.ports import Access, AccessUnavailable
+from fencepost.receipts import AskForReceipts
 from fencepost.scale_out import ScaleOut
 from fencepost.senders.evidence_queue import EvidenceQueue
 from fencepost.senders.registry import SenderRegistry, fault_of
@@ -98,9 +99,10 @@ def make_worker(settings: Settings, *, lines: Lines, metrics: Metrics = no_metri
     )
     url = settings.queue_url
     queue = EvidenceQueue(url) if url else None
+    senders = SenderRegistry(read_secret, Transport())
     parts = Parts(
         store=store,
-        senders=SenderRegistry(read_secret, Transport()),
+        senders=senders,
         lines=lines,
         metrics=metrics,
         count_paused=store.paused_channels,
@@ -108,6 +110,9 @@ def make_worker(settings: Settings, *, lines: Lines, metrics: Metrics = no_metri
         prune=store.prune,
         say_elsewhere=queue.send if queue else None,
         scale_out=_scale_out(settings, store, queue) if queue else None,
+        receipts=AskForReceipts(
+            book=store.receipts, senders=senders, channels=settings.channels, clock=time.monotonic
+        ),
     )
     return Worker(settings, parts)
 

@@ -1,8 +1,9 @@
 """The seams of the worker: where words go and how one gets there, where messages go, and what time it is."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from fencepost.core.channel import Channel, Facility
 from fencepost.core.exchange import Exchange, Exchanged, Failure, RunStart, RunStarted
@@ -90,6 +91,21 @@ class Sender(Protocol):
         ...
 
 
+@runtime_checkable
+class Receipts(Protocol):
+    """A sender whose provider tells later what became of what it accepted (`Delivered(receipt_due=True)`).
+
+    What it tells becomes evidence of the attempt, an `Unregistered` an event for producers."""
+
+    receipts_max: int  # references in one question
+
+    async def receipts(
+        self, references: Sequence[str], *, timeout_seconds: float
+    ) -> Mapping[str, Outcome] | None:
+        """By reference, those that are there; one that is missing is asked for again later. None: no answer."""
+        ...
+
+
 class SendCancelled(asyncio.CancelledError):
     """A send was cancelled. `reply` is classified like any other: its phase is what was reached, and it is
     `answered` where the response head had already come. Still a cancellation for whoever does not catch it."""
@@ -130,6 +146,7 @@ __all__ = [
     "Clock",
     "Facility",
     "Prepared",
+    "Receipts",
     "SendCancelled",
     "Sender",
     "SenderUnavailable",

@@ -22,6 +22,7 @@ from fencepost.core.version import CODE_VERSION
 from fencepost.drive import NoteSkips, Surroundings
 from fencepost.engine import Ended, run_once
 from fencepost.ports import Senders, Store, StoreFailed
+from fencepost.receipts import AskForReceipts
 from fencepost.scale_out import RunOver, ScaleOut
 from fencepost.settings import Settings, SettingsError
 from fencepost.telemetry import Lines, Metrics, Telemetry, no_metrics
@@ -41,7 +42,7 @@ PRUNE_SECONDS_MAX = 0.5  # of a run that leaves old rows behind; the next run go
 class Parts:
     """What a worker is made of. `say_elsewhere` None: what finds no database goes to the log only.
     `count_paused` None: nobody watches. `prune` None: what is old stays. `scale_out` None: a run asks for no
-    others."""
+    others. `receipts` None: nobody asks what became of what was accepted."""
 
     store: Store
     senders: Senders
@@ -52,6 +53,7 @@ class Parts:
     note_skips: NoteSkips | None = None
     prune: Prune | None = None
     scale_out: ScaleOut | None = None
+    receipts: AskForReceipts | None = None
 
 
 class Worker:
@@ -98,6 +100,8 @@ class Worker:
             part=part,
         )
         self._ask_for_others(over, telemetry)
+        if ended.how in (Ending.IDLE, Ending.DRAINED, Ending.DEADLINE):  # the database answers
+            self._ask_for_receipts(budget, telemetry)
         if ended.how in (Ending.DRAINED, Ending.DEADLINE):  # an idle tick writes nothing
             self._prune(budget, telemetry)
         return summary
@@ -160,6 +164,13 @@ class Worker:
         """After the last word of a run that did not get through: more runs may be asked for."""
         if self._parts.scale_out is not None and not self.spoilt:
             telemetry.say(self._runner.run(self._parts.scale_out.after(over)))
+
+    def _ask_for_receipts(self, budget: Budget, telemetry: Telemetry) -> None:
+        """After the last word, in what is left of the time, on an idle tick too."""
+        if self._parts.receipts is not None and not self.spoilt:
+            line = self._runner.run(self._parts.receipts.until(budget.finish_by))
+            if line is not None:
+                telemetry.say(line)
 
     def _prune(self, budget: Budget, telemetry: Telemetry) -> None:
         """After the last word, in what is left of the time: small steps. Whatever fails, nothing is lost by it."""

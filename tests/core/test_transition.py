@@ -46,6 +46,7 @@ ORDERED: dict[str, Any] = {**DOUBT, "resend_ordered": True}
     [
         (Delivered(), {}, (A.DELIVERED, Kind.DELIVERED, None)),
         (Delivered(), {**LAST, **DOUBT, **OLD}, (A.DELIVERED, Kind.DELIVERED, None)),
+        (Delivered("T", receipt_due=True), {}, (A.DELIVERED, Kind.DELIVERED, "receipt_due")),
         (Failed("503"), {}, (A.FAILED, None, "failed")),
         (Failed("503"), {"attempts": 7, "fence": 7, **OLD}, (A.FAILED, None, "failed")),
         (Failed("503"), LAST, (A.FAILED, Kind.DEAD, "attempts_exhausted")),

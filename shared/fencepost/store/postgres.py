@@ -24,6 +24,7 @@ from fencepost.store import words
 from fencepost.store.access import Written
 from fencepost.store.dialling import Dialler
 from fencepost.store.failures import must_dial_anew, translate
+from fencepost.store.receipts import PostgresReceipts
 from fencepost.store.waves import PostgresWaves
 
 QUERIES = Path(__file__).parent / "queries"
@@ -62,6 +63,7 @@ class PostgresStore:
         self._note_skips = (QUERIES / "note_skips.sql").read_bytes()
         self._prune = (QUERIES / "prune.sql").read_bytes()
         self.waves = PostgresWaves(self._ask)
+        self.receipts = PostgresReceipts(self._ask)
 
     async def has_work(self, channels: tuple[str, ...] = ()) -> bool:
         rows = await self._ask_twice(self._has_work, {"channels": words.name_list(channels)})
