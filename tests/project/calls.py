@@ -13,9 +13,11 @@ from botocore import xform_name
 from tests.project.sources import Source, imports, product
 
 ROOT_MODULE = "fencepost.bootstrap"
-NO_OPERATION = {  # calls that no operation of a service has
-    "generate_db_auth_token": "rds-db:connect",  # signed here, allowed where it is used
-    "SecretsProvider": "secretsmanager:GetSecretValue",
+NO_OPERATION = {  # calls that are no method of a client
+    "generate_db_auth_token": {"rds-db:connect"},  # signed here, allowed where it is used
+    "SecretsProvider": {"secretsmanager:GetSecretValue"},
+    "Ses": {"ses:SendEmail", "ses:SendRawEmail"},  # over our own transport
+    "Sns": {"sns:Publish"},
 }
 ACTIONS = {  # where the action is not called like the operation
     ("sqs", "SendMessageBatch"): {"sqs:SendMessage"},
@@ -71,6 +73,9 @@ def _closure(modules: set[str]) -> set[str]:
 
 
 def _behind(source: Source, by_name: dict[str, Source]) -> Iterator[str]:
+    for node in ast.walk(source.tree):  # a module that is imported by its name, when it is wanted
+        if isinstance(node, ast.Constant) and node.value in by_name:
+            yield str(node.value)
     for one in imports(source):
         for name in (one.module, one.module.rpartition(".")[0]):
             if name in by_name and name != ROOT_MODULE and not one.for_types:
@@ -90,7 +95,7 @@ def _actions(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
         if name in NO_OPERATION:
-            yield NO_OPERATION[name]
+            yield from NO_OPERATION[name]
         for service in services:
             if operation := _operations(service).get(name):
                 yield from ACTIONS.get((service, operation), {f"{service}:{operation}"})

@@ -26,6 +26,14 @@ WITHIN = {  # action → what its resource must name, and nothing else that coul
     "s3": {"BackfillBucket"},
     "secretsmanager": {"SecretArn"},
     "rds-db": {"User"},
+    "ses": {"MailArns"},
+    "sns": {"PushArns"},
+}
+OF_ALL = ("Backfill", "Mail", "Push")  # what is not one function's own
+PHONES = {  # a number is no ARN: what is no ARN of SNS is every number, and neither topic nor app
+    "Effect": "Allow",
+    "Action": "sns:Publish",
+    "NotResource": {"Sub": "arn:${AWS::Partition}:sns:*:*:*"},
 }
 EVERY_FUNCTION = pytest.mark.parametrize("name", ENTRIES)
 
@@ -56,7 +64,8 @@ def test_the_calls_are_found_where_they_are_known_to_be() -> None:
     """Else the comparison would hold for a search that finds nothing."""
     reaches_database = {"rds-db:connect", "secretsmanager:GetSecretValue"}
     assert actions_of("migrate") == reaches_database
-    assert actions_of("deliver") == reaches_database | {"sqs:SendMessage"}
+    sends = {"sqs:SendMessage", "ses:SendEmail", "ses:SendRawEmail", "sns:Publish"}
+    assert actions_of("deliver") == reaches_database | sends
     assert actions_of("backfill") == actions_of("deliver") | {"s3:GetObject", "s3:GetObjectVersion"}
 
 
@@ -64,12 +73,15 @@ def test_the_calls_are_found_where_they_are_known_to_be() -> None:
 def test_every_statement_is_about_this_functions_own_resource(name: str) -> None:
     for statement in statements(role_of(name)["Policies"]):
         assert statement["Effect"] == "Allow"
+        if "NotResource" in statement:
+            assert statement == PHONES
+            continue
         for action in actions(statement):
             service, _, verb = action.partition(":")
             assert "*" not in verb
             mine = name.removesuffix("Function")
             expected = {
-                part if part.startswith("Backfill") else f"{mine}{part}" for part in WITHIN[service]
+                part if part.startswith(OF_ALL) else f"{mine}{part}" for part in WITHIN[service]
             }
             assert expected <= named(statement["Resource"]), (action, statement["Resource"])
             others = {f"{one.removesuffix('Function')}" for one in ENTRIES} - {mine}
@@ -99,3 +111,18 @@ def test_the_only_wildcard_is_for_network_interfaces_and_not_for_the_code() -> N
     assert (allow["Effect"], deny["Effect"]) == ("Allow", "Deny")
     assert all(action.startswith("ec2:") for action in actions(allow))
     assert set(deny["Condition"]["ArnLike"]) == {"lambda:SourceFunctionArn"}
+
+
+@pytest.mark.parametrize("policy", ["mail-send", "push-send", "sms-send"])
+def test_a_way_out_that_nobody_asked_for_is_closed(policy: str) -> None:
+    conditions = {"mail-send": "SendsMail", "push-send": "SendsPush", "sms-send": "SendsText"}
+    for name in ("DeliverFunction", "BackfillFunction"):
+        (chosen,) = (
+            one["If"]
+            for one in role_of(name)["Policies"]
+            if "If" in one and one["If"][1].get("PolicyName") == policy
+        )
+        assert chosen[0] == conditions[policy]
+        assert chosen[2] == {"Ref": "AWS::NoValue"}
+    for parameter in ("MailArns", "PushArns", "SendsSms"):
+        assert template()["Parameters"][parameter]["Default"] in ("", "false")
