@@ -17,7 +17,7 @@ from tests.functions.conftest import ROOT, Context, Ground, end_sandbox
 
 pytestmark = pytest.mark.postgres
 PAGE = (ROOT / "docs" / "deploy.md").read_text()
-BEFORE, AFTER = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
+BEFORE, AFTER, TOKENS = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
 USERS = {
     "migrate": "fencepost_migrator",
     "backfill": "fencepost_backfill",
@@ -35,9 +35,25 @@ def server() -> Iterator[LocalPostgres]:
 def admin(server: LocalPostgres) -> Iterator[psycopg.Connection]:
     with psycopg.connect(server.url, autocommit=True) as opened:
         opened.execute("create database app")
+        opened.execute("create role shop login")
+        opened.execute("create role administrator login createrole")  # no superuser, as on RDS
         opened.execute("create role rds_iam")  # RDS has it
+        opened.execute("grant rds_iam to administrator with admin option")
+        opened.execute("alter database app owner to administrator")
     with psycopg.connect(make_conninfo(server.url, dbname="app"), autocommit=True) as opened:
         yield opened
+
+
+@pytest.fixture
+def says(server: LocalPostgres) -> Callable[[str, str], None]:
+    """A block of the page, said by a database user."""
+
+    def said(user: str, block: str) -> None:
+        url = make_conninfo(server.url, dbname="app", user=user)
+        with psycopg.connect(url, autocommit=True) as opened:
+            opened.execute(block.encode())
+
+    return said
 
 
 @pytest.fixture
@@ -62,13 +78,17 @@ def invoke(
 
 
 def test_the_users_of_the_page_are_enough_and_the_boundary_is_whole(
-    admin: psycopg.Connection, provider: LocalProvider, invoke: Callable[..., dict[str, Any]]
+    admin: psycopg.Connection,
+    provider: LocalProvider,
+    invoke: Callable[..., dict[str, Any]],
+    says: Callable[[str, str], None],
 ) -> None:
-    admin.execute(BEFORE.encode())
+    says("administrator", BEFORE)
     migrated = invoke("migrate", {})
     assert len(migrated["applied"]) > 5
     assert migrated["boundary_missing"] == []
-    admin.execute(AFTER.encode())
+    says("fencepost_migrator", AFTER)
+    says("administrator", TOKENS)
     assert invoke("migrate", {})["applied"] == [], "a second deploy"
 
     Ground(admin, provider).channel()
