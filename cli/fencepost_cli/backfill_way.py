@@ -100,7 +100,11 @@ class Way:
             return
         what = _in_words(went.counts, done)
         if sent:
-            what = ", ".join(filter(None, (f"{went.messages} messages sent", what)))
+            what = ", ".join(
+                filter(
+                    None, (f"{went.messages} message{'' if went.messages == 1 else 's'} sent", what)
+                )
+            )
         print_line(f"{self.name} {self.id}: {what or 'nothing to do'}")
 
 

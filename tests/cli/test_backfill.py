@@ -217,7 +217,7 @@ class TestMoves:
             ("drain",),
         ):
             said = inline(None, "backfill", *words, *to)
-            assert (said.code, "1 messages sent" in said.out) == (0, True), said.err
+            assert (said.code, "1 message sent" in said.out) == (0, True), said.err
         kinds = [type(read_command(body)).__name__ for body in bodies(queue)]
         assert sorted(kinds) == ["Drain", Move.__name__, Move.__name__, Replay.__name__]
 
