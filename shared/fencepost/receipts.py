@@ -22,7 +22,7 @@ from fencepost.deadline import THAW_TURNS, Deadline
 from fencepost.ports import Clock, Receipts, Senders, SenderUnavailable, StoreFailed
 
 SECONDS_MAX = 5.0  # of a tick
-SECONDS_MIN = 1.0  # a page that would have less is left to the next tick
+SECONDS_MIN = 0.5  # a page that would have less is left to the next tick
 QUESTION_SECONDS = 3.0
 AT_ONCE = 6  # questions; Expo advises no more connections
 PAGE = 600

@@ -1,6 +1,7 @@
 """After a run, receipts: asked for in the time that is left, page after page, and harmless whatever breaks."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -266,7 +267,7 @@ class Tick:
     def run(self, seconds: float = 3.0) -> Summary:
         senders = FakeSenders(known={ChannelId(1): Telling()})
         asking = AskForReceipts(
-            book=self.book, senders=senders, channels=("mine",), clock=lambda: worker._clock()
+            book=self.book, senders=senders, channels=("mine",), clock=time.monotonic
         )
         parts = Parts(store=self.store, senders=senders, lines=self.lines.append, receipts=asking)
         settings = Settings(database=Database(), installation="test", timing=SHORT)
