@@ -188,6 +188,7 @@ def backfill(records: Sequence[Mapping[str, Any]], *, remaining_seconds: float) 
         hard_end=time.monotonic() + remaining_seconds,
         clock=time.monotonic,
         lines=_lines(settings),
+        metrics=lambda numbers, run: embedded_metrics(print, settings.installation)(numbers, run),
     )
 
 

@@ -304,6 +304,21 @@ class TestEvidence:
         assert standing.kind == "delivered"
         assert [(one.fence, one.outcome) for one in standing.evidence] == [(1, "delivered")]
 
+    def test_a_second_delivered_is_counted_where_the_alarm_looks(
+        self, bench: PostgresBench, backfill: Function, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        bench.enqueue(1)
+        worker = Worker(bench)
+        held = worker.claim_one().held
+        bench.advance(60)
+        other = Worker(bench)
+        other.settle(delivered(other.claim_one().held))
+        body = self.message(held, worker.run)
+        assert failed(backfill(batch(body), Context())) == []
+        told, counted = lines(capsys)
+        assert (told["level"], told["conflicts"]) == ("ERROR", 1)
+        assert (counted["Conflicts"], counted["service"]) == ([1.0], "test")
+
     def test_of_another_installation_it_is_refused(
         self, bench: PostgresBench, backfill: Function
     ) -> None:

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from fencepost import settings
+from fencepost.core.backfill import RETURN_SECONDS
 from fencepost.core.budget import Timing
 from fencepost.core.deployment import Concurrency, read_wanted
 from tests.project.sources import ROOT
@@ -122,6 +123,22 @@ def test_a_run_that_may_be_cut_at_its_last_words_is_seen_before() -> None:
     budget = (ROOT / "shared/fencepost/core/budget.py").read_text()
     assert share
     assert f"settle_reserve_seconds / {share[1]}.0" in budget
+
+
+def test_a_batch_that_uses_all_the_time_it_may_is_no_alarm() -> None:
+    """A long command, or a drain, goes on as long as it may: only what comes after that is late, in every timeout."""
+    alarm = of_type("AWS::CloudWatch::Alarm")["BackfillNearTimeout"]
+    expression = next(one["Expression"]["Sub"] for one in alarm["Metrics"] if "Expression" in one)
+    kept = re.fullmatch(r"longest / \(1000 \* \(\$\{BackfillSeconds\} - (\d+)\)\)", expression)
+    assert kept
+    assert 0 < int(kept[1]) < RETURN_SECONDS
+
+
+def test_the_deploy_step_waits_for_what_the_proxy_stands_before() -> None:
+    properties = template()["Resources"]["Schema"]["Properties"]
+    assert properties["ProxyTargets"] == {
+        "If": ["WithProxy", {"Ref": "DatabaseProxyTargets"}, "none"]
+    }
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -1,5 +1,6 @@
 """The records of one invocation: each gets its share of the time, is told in one line, and fails alone."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -7,8 +8,9 @@ from fencepost.attempt import place_of
 from fencepost.backfill.work import Backfill
 from fencepost.core.backfill import Ended, Ending, Pace, share
 from fencepost.core.line import Level, Line
+from fencepost.core.tally import Count
 from fencepost.ports import Clock
-from fencepost.telemetry import Lines
+from fencepost.telemetry import Lines, Metrics, Numbers
 
 LEVELS = {
     Ending.DONE: Level.INFO,
@@ -40,13 +42,21 @@ class Records:
     """One batch. `hard_end`: when the invocation dies, on the clock's terms."""
 
     def __init__(
-        self, backfill: Backfill, *, count: int, hard_end: float, clock: Clock, lines: Lines
+        self,
+        backfill: Backfill,
+        *,
+        count: int,
+        hard_end: float,
+        clock: Clock,
+        lines: Lines,
+        metrics: Metrics,
     ) -> None:
         self._backfill = backfill
         self._left = count
         self._hard_end = hard_end
         self._clock = clock
         self._lines = lines
+        self._metrics = metrics
 
     @staticmethod
     def in_order(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -59,6 +69,11 @@ class Records:
         self._left -= 1
         ended = self._backfill.take(record.body, Pace(limit=limit, until=until))
         self._lines(line_of(ended, record.message_id))
+        if conflicts := ended.counts.get(
+            "conflicts"
+        ):  # a second delivered alarms, however late it is heard of
+            numbers = Numbers(counts=Counter({Count.CONFLICTS: conflicts}))
+            self._metrics(numbers, ended.named.get("run", ""))
         if not ended.acknowledged:
             raise RecordFailed(ended.ending.value)
 
@@ -77,4 +92,6 @@ def line_of(ended: Ended, message_id: str) -> Line:
     level = LEVELS[ended.ending]
     if level is Level.INFO and ended.counts.get("refused"):
         level = Level.WARNING  # done, with bad rows left out
+    if ended.counts.get("conflicts"):
+        level = Level.ERROR
     return Line(level, f"command_{ended.ending.value}", particulars)
