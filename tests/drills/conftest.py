@@ -6,9 +6,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from rig.event_source import Cloud, local_cloud
 from rig.receiver import local_provider
 from rig.runtimes import unavailable
 from tests.drills.ground import Ground
+from tests.drills.yard import Yard
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,3 +32,19 @@ def ground(database_url: str, connection: psycopg.Connection, tmp_path: Path) ->
             yield ground
         finally:
             ground.end()
+
+
+@pytest.fixture(scope="module")
+def cloud() -> Iterator[Cloud]:
+    with local_cloud() as started:
+        yield started
+
+
+@pytest.fixture
+def yard(ground: Ground, cloud: Cloud, tmp_path: Path) -> Iterator[Yard]:
+    ground.channel()
+    yard = Yard(ground, cloud, tmp_path)
+    try:
+        yield yard
+    finally:
+        yard.end()

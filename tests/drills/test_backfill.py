@@ -1,24 +1,15 @@
 """Commands through a queue, an event source and real runtimes: duplicates, partial batches, deaths, the DLQ."""
 
 import json
-import uuid
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import psycopg
-import pytest
 
-from rig.event_source import Cloud, EventSource, Queue, event_of, local_cloud
-from rig.ground import ROOT, wait_until
-from rig.receiver import SECRET
-from rig.runtimes import Runtime
-from tests.drills.ground import INSTALLATION, TIMING, Ground
+from rig.event_source import EventSource, event_of
+from rig.ground import wait_until
+from tests.drills.ground import Ground
+from tests.drills.yard import RECEIVES_MAX, Yard, command, rows
 
-TASK_ROOT = ROOT / "functions" / "backfill"
-VISIBILITY_SECONDS = 4
-RECEIVES_MAX = 3
 ENQUEUED = "select count(*) from fencepost.notification"
 HALT = """
 create function public.halt() returns trigger language plpgsql as $f$
@@ -34,88 +25,6 @@ select count(*) from pg_stat_activity
    and query like '%%command_enqueue%%'"""
 AHEAD = "select (select count(*) from fencepost.notification) - (select (place ->> 'line')::int from fencepost.command)"
 LINES = "select coalesce((select (place ->> 'line')::int from fencepost.command), 0)"
-
-
-@pytest.fixture(scope="module")
-def cloud() -> Iterator[Cloud]:
-    with local_cloud() as started:
-        yield started
-
-
-class Yard:
-    """A drill's queue, bucket and runtimes of the backfill function."""
-
-    def __init__(self, ground: Ground, cloud: Cloud, folder: Path) -> None:
-        self.ground, self.cloud, self.folder = ground, cloud, folder
-        self.s3 = cloud.client("s3")
-        self.bucket = f"rows-{uuid.uuid4().hex}"
-        self.s3.create_bucket(Bucket=self.bucket)
-        self.queue = Queue.create(
-            cloud, visibility_seconds=VISIBILITY_SECONDS, receives_max=RECEIVES_MAX
-        )
-        self.runtimes: list[Runtime] = []
-
-    def runtime(self, *, timeout_seconds: int = 20) -> Runtime:
-        environment = {
-            **self.cloud.environment,
-            "DATABASE_URL": self.ground.url,
-            "FENCEPOST_INSTALLATION": INSTALLATION,
-            "FENCEPOST_QUEUE_URL": self.queue.url,
-            "DRILL_SECRET": SECRET,
-            **TIMING,
-        }
-        runtime = Runtime(
-            environment,
-            timeout_seconds=timeout_seconds,
-            folder=self.folder,
-            name=f"backfill-{len(self.runtimes) + 1}",
-            task_root=TASK_ROOT,
-        )
-        self.runtimes.append(runtime)
-        return runtime.start()
-
-    def file(self, count: int) -> dict[str, Any]:
-        """An enqueue of a file of so many lines."""
-        line = json.dumps({"channel": "way", "recipient": "r", "payload": {"title": "t"}})
-        body = "".join(f"{line}\n" for _ in range(count)).encode()
-        key = f"{count}.jsonl"
-        self.s3.put_object(Bucket=self.bucket, Key=key, Body=body)
-        return command("enqueue", s3={"bucket": self.bucket, "key": key})
-
-    def warm(self, runtime: Runtime) -> Runtime:
-        """A cold start would eat into the time it has."""
-        message = {"MessageId": "0", "ReceiptHandle": "0", "Body": json.dumps(self.file(0))}
-        assert runtime.invoke(event_of([message])).summary == {"batchItemFailures": []}
-        self.ground.connection.execute("delete from fencepost.command")
-        return runtime
-
-    def quiet(self) -> bool:
-        return self.queue.count() == 0
-
-    def end(self) -> None:
-        for runtime in self.runtimes:
-            runtime.end()
-        self.queue.sqs.delete_queue(QueueUrl=self.queue.url)
-        self.queue.sqs.delete_queue(QueueUrl=self.queue.dlq_url)
-
-
-@pytest.fixture
-def yard(ground: Ground, cloud: Cloud, tmp_path: Path) -> Iterator[Yard]:
-    ground.channel()
-    yard = Yard(ground, cloud, tmp_path)
-    try:
-        yield yard
-    finally:
-        yard.end()
-
-
-def command(name: str, **words: Any) -> dict[str, Any]:
-    return {"version": 1, "command": name, "id": str(uuid.uuid4()), **words}
-
-
-def rows(count: int, channel: str = "way") -> dict[str, Any]:
-    row = {"channel": channel, "recipient": "r", "payload": {"title": "t"}}
-    return command("enqueue", rows=[row] * count)
 
 
 def test_a_poison_message_fails_alone_and_ends_in_the_dlq(yard: Yard, ground: Ground) -> None:
