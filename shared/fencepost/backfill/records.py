@@ -69,9 +69,8 @@ class Records:
         self._left -= 1
         ended = self._backfill.take(record.body, Pace(limit=limit, until=until))
         self._lines(line_of(ended, record.message_id))
-        if conflicts := ended.counts.get(
-            "conflicts"
-        ):  # a second delivered alarms, however late it is heard of
+        conflicts = ended.counts.get("conflicts")
+        if conflicts:  # a second delivered alarms, however late it is heard of
             numbers = Numbers(counts=Counter({Count.CONFLICTS: conflicts}))
             self._metrics(numbers, ended.named.get("run", ""))
         if not ended.acknowledged:
