@@ -18,6 +18,7 @@ STATES = (
     "refused",
     "done",
 )  # the first that one of its messages is in is the command's
+TOGETHER = {"under way": "one under way", "refused": "one refused", "done": "each done"}
 Standing = dict[str, Any]
 
 
@@ -41,8 +42,10 @@ def show(
 
 
 def _state(found: Standing) -> str:
-    several = f" ({found['messages']} messages taken so far)" if "messages" in found else ""
-    return f"{found['state']}{several}"
+    """Of several messages nobody here knows how many are still in the queue."""
+    if "messages" not in found:
+        return str(found["state"])
+    return f"{found['messages']} messages taken so far, {TOGETHER[found['state']]}"
 
 
 def _where(fault: dict[str, Any]) -> str:

@@ -99,7 +99,7 @@ class TestEnqueue:
         assert "line 8: payload: unknown key" in said.err
         shown = fencepost("backfill", "show", ID)
         assert shown.out.splitlines() == [
-            f"enqueue {ID}: done (2 messages taken so far), 6 enqueued, 1 refused",
+            f"enqueue {ID}: 2 messages taken so far, each done, 6 enqueued, 1 refused",
             '  message 2, row 3: payload: unknown key "titel"',
         ]
 
