@@ -244,6 +244,33 @@ async def test_a_lender_in_trouble_is_told_by_kind() -> None:
         assert not_answered(reply) == told
 
 
+async def test_one_look_up_that_finds_nothing_serves_all_who_wait_for_it(tmp_path: Path) -> None:
+    """A slow lender in trouble is not asked by a hundred sends one after the other."""
+    asked = tmp_path / "asked"
+    _configured(f"[default]\ncredential_process = sh -c 'echo once >> {asked}; exit 1'\n")
+    async with stage() as on:
+        await on.serve(answers)
+        aws = service(on, None)
+        replies = await asyncio.gather(*(post(aws) for _ in range(10)))
+        assert {reply.reason for reply in replies} == {Trouble.NO_KEYS}
+        assert _lines(asked) == ["once"]
+
+
+async def test_whoever_stops_waiting_stops_no_look_up_that_has_not_begun() -> None:
+    credentials, open_ = AwsCredentials(finder_of(SECRET)), threading.Event()
+    credentials._thread.submit(open_.wait, 20)  # what the look-up must wait for
+    first, second = (asyncio.ensure_future(credentials.look_up()) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.wait({first})
+    open_.set()
+    assert (await second).keys.access_key == KEYS["access_key_id"]
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text().split()
+
+
 def _configured(text: str) -> None:
     Path(os.environ["AWS_CONFIG_FILE"]).write_text(text)
 
