@@ -103,17 +103,40 @@ begin
   return v_verdicts;
 end $f$;
 
-create function fencepost.settle_(p_run uuid, p_alive boolean, p_plain boolean, s_ids bigint[], s_fences bigint[], s_outcomes fencepost.outcome[], s_kinds fencepost.kind[], s_delays float8[],
+-- The plain case, nearly every exchange: every word is a first attempt that was delivered, of a row that is still this run's. It is tried at once: the
+-- delete locks the rows, by id, and there is nothing to know before (54 bytes and two probes a row less). Where one row is not so, or is in `closed` already,
+-- all of it is undone, the locks too, and the words go the long way. Null: undone, or not plain.
+create function fencepost.settle_plain_(p_run uuid, s_ids bigint[], s_fences bigint[], s_outcomes fencepost.outcome[], s_kinds fencepost.kind[],
+  s_reasons text[], s_phases fencepost.phase[], s_statuses smallint[], s_references text[], s_digests bytea[], s_took int[], s_details text[]) returns text language plpgsql as $f$
+declare v_now timestamptz := fencepost.now_(); v_done int;
+begin
+  if not coalesce(1 = all(s_fences) and 'delivered' = all(s_outcomes) and 'delivered' = all(s_kinds) and cardinality(s_ids) > 0, false) then return null; end if;    -- (nulls: a release)
+  begin
+    with w as (
+      select w.*, p_run as run
+        from unnest(s_ids, s_reasons, s_phases, s_statuses, s_references, s_digests, s_took, s_details) as w(id, reason, phase, status, reference, digest, took_ms, detail) order by w.id),
+    d as (delete from fencepost.queue q using w where q.notification_id = any(array[w.id]) and q.fence = 1 and q.run_id = w.run
+          returning q.claimed_at, q.attempts, w.*)
+    insert into fencepost.closed (notification_id, closed_at, claimed_at, fence, run_id, attempts, took_ms, status, kind, outcome, phase, digest, reference, reason, detail)
+    select d.id, v_now, d.claimed_at, 1, p_run, d.attempts, d.took_ms, d.status, 'delivered', 'delivered', d.phase, d.digest, left(d.reference, 500), left(d.reason, 200), left(d.detail, 2000) from d;
+    get diagnostics v_done = row_count;
+    if v_done < cardinality(s_ids) then raise exception 'not plain' using errcode = 'FP002'; end if;
+    return repeat('A', v_done);
+  exception when unique_violation or sqlstate 'FP002' then return null;
+  end;
+end $f$;
+
+create function fencepost.settle_(p_run uuid, p_alive boolean, s_ids bigint[], s_fences bigint[], s_outcomes fencepost.outcome[], s_kinds fencepost.kind[], s_delays float8[],
   s_reasons text[], s_phases fencepost.phase[], s_statuses smallint[], s_references text[], s_digests bytea[], s_took int[], s_details text[]) returns text language plpgsql as $f$
 declare v_done bigint[] := '{}'; v_twice bigint[] := '{}'; v_unsure bigint[];
 begin
   if coalesce(cardinality(s_ids), 0) = 0 then return ''; end if;
-  if not p_plain and 'unregistered' = any(s_reasons) then                   -- also of a row that is ours no more: the provider said it
+  if 'unregistered' = any(s_reasons) then                   -- also of a row that is ours no more: the provider said it
     perform fencepost.settle_unregistered_(s_ids, s_fences, s_outcomes, s_reasons, s_references, s_details);
   end if;
   if p_alive then
     select c.done, c.twice into v_done, v_twice
-      from fencepost.close_(p_run, case when p_plain then '{}' else fencepost.delivered_before_(p_run, s_ids, s_fences, s_outcomes) end, s_ids, s_fences, s_outcomes, s_kinds,
+      from fencepost.close_(p_run, fencepost.delivered_before_(p_run, s_ids, s_fences, s_outcomes), s_ids, s_fences, s_outcomes, s_kinds,
                             s_reasons, s_phases, s_statuses, s_references, s_digests, s_took, s_details) c;
     if array_position(s_kinds, null) is not null then
       v_done := v_done || fencepost.free_(p_run, s_ids, s_fences, s_outcomes, s_kinds, s_delays, s_reasons, s_phases, s_statuses, s_references, s_digests, s_took, s_details);

@@ -20,14 +20,6 @@ begin
   return v_lost;
 end $f$;
 
--- Whether every word is a first attempt, delivered, of a row that is still this run's: the plain case, and nearly every exchange. Reads only.
-create function fencepost.plain_(p_run uuid, s_ids bigint[], s_fences bigint[], s_outcomes fencepost.outcome[], s_kinds fencepost.kind[]) returns boolean language plpgsql as $f$
-begin
-  return coalesce(1 = all(s_fences) and 'delivered' = all(s_outcomes) and 'delivered' = all(s_kinds), false)      -- (nulls: a release)
-     and cardinality(s_ids) = (select count(*) from (select w.id, p_run as run from unnest(s_ids) as w(id)) w,
-                                 lateral (select 1 from fencepost.queue q where q.notification_id = w.id and q.fence = 1 and q.run_id = w.run offset 0) q);
-end $f$;
-
 -- Pause channels by what a run learnt, under the revision it learnt it: a stale run cannot pause a channel that was repaired since.
 -- Answers the channels that were busy: nothing was written there, say it again.
 create function fencepost.pause_(g_channels smallint[], g_revisions int[], g_pauses float8[], g_reasons text[]) returns smallint[] language plpgsql as $f$
@@ -101,20 +93,22 @@ set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set e
 declare
   v_run fencepost.run; v_lease interval; v_new bigint[]; v_hints fencepost.hint[];
   v_claim bigint[] := '{}'; v_fences bigint[]; v_attempts smallint[]; v_interruptions smallint[]; v_doubts boolean[]; v_resends boolean[]; v_until timestamptz[];
-  v_verdicts text; v_lost int[]; v_busy smallint[] := '{}'; v_taking smallint[] := '{}'; v_alive boolean; v_plain boolean; v_now float8 := date_part('epoch', fencepost.now_());
+  v_verdicts text; v_lost int[]; v_busy smallint[] := '{}'; v_taking smallint[] := '{}'; v_alive boolean; v_now float8 := date_part('epoch', fencepost.now_());
   v_lease_left float8 := date_part('epoch', least(least(greatest(p_lease, 0), 86400) * interval '1 s', fencepost.longest_lease()));
 begin
   select * into v_run from fencepost.run r where r.id = p_run and r.ended_at is null for update;            -- one exchange of a run at a time
   v_alive := v_run.id is not null;
   v_lease := least(greatest(p_lease, 0), 86400) * interval '1 s';
 
-  -- One order for everybody: all queue rows spoken of, by id, whoever holds them. After this nothing waits for a leased row. (Where every word is a
-  -- first attempt that was delivered, and its row still ours, the delete is that lock: same order, nothing to know first. 54 bytes a row.)
-  v_plain := v_alive and not p_last and fencepost.plain_(p_run, s_ids, s_fences, s_outcomes, s_kinds) and coalesce(cardinality(r_ids), 0) = 0;
-  if not v_plain then perform 1 from (select distinct w.id from unnest(s_ids || r_ids || case when p_last then v_run.last_claim end) as w(id) order by w.id) w,
-    lateral (select 1 from fencepost.queue q where q.notification_id = w.id for update) q; end if;
-
-  v_verdicts := fencepost.settle_(p_run, v_alive, v_plain, s_ids, s_fences, s_outcomes, s_kinds, s_delays, s_reasons, s_phases, s_statuses, s_references, s_digests, s_took, s_details);
+  if v_alive and not p_last and coalesce(cardinality(r_ids), 0) = 0 then
+    v_verdicts := fencepost.settle_plain_(p_run, s_ids, s_fences, s_outcomes, s_kinds, s_reasons, s_phases, s_statuses, s_references, s_digests, s_took, s_details);
+  end if;
+  if v_verdicts is null then
+    -- One order for everybody: all queue rows spoken of, by id, whoever holds them. After this nothing waits for a leased row.
+    perform 1 from (select distinct w.id from unnest(s_ids || r_ids || case when p_last then v_run.last_claim end) as w(id) order by w.id) w,
+      lateral (select 1 from fencepost.queue q where q.notification_id = w.id for update) q;
+    v_verdicts := fencepost.settle_(p_run, v_alive, s_ids, s_fences, s_outcomes, s_kinds, s_delays, s_reasons, s_phases, s_statuses, s_references, s_digests, s_took, s_details);
+  end if;
   v_lost := fencepost.renew_(v_run.id, v_lease, r_ids, r_fences);
   if v_alive and cardinality(g_channels) > 0 then v_busy := fencepost.pause_(g_channels, g_revisions, g_pauses, g_reasons); end if;
 
