@@ -15,7 +15,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 import fencepost.store.postgres
 from fencepost.core.exchange import Exchange, Exchanged, Want, Word
 from fencepost.core.notification import Held
-from fencepost.store import words
+from fencepost.store import arrays, words
 from tests.store.bench import LEASE_SECONDS, Worker
 
 EXCHANGE = (Path(fencepost.store.postgres.__file__).parent / "queries/exchange.sql").read_bytes()
@@ -36,6 +36,7 @@ class Session:
 
     def __init__(self, url: str, *, autocommit: bool = False) -> None:
         self.connection = psycopg.connect(url, autocommit=autocommit, prepare_threshold=None)
+        arrays.teach(self.connection)
         self.pid = self.connection.info.backend_pid
 
     def say(

@@ -8,6 +8,7 @@ import psycopg
 
 from fencepost.core.exchange import Failure
 from fencepost.ports import Access, AccessUnavailable, StoreFailed
+from fencepost.store import arrays
 from fencepost.store.access import Written
 from fencepost.store.failures import asked_for_password, login_refused, one_line
 
@@ -56,7 +57,7 @@ class Dialler:
 
     async def _connect(self, conninfo: str) -> psycopg.AsyncConnection:
         async with asyncio.timeout(self._connect_timeout_seconds):
-            return await psycopg.AsyncConnection.connect(
+            connection = await psycopg.AsyncConnection.connect(
                 conninfo,
                 autocommit=True,
                 prepare_threshold=None,
@@ -68,6 +69,8 @@ class Dialler:
                 keepalives_count=3,
                 tcp_user_timeout=math.ceil(self._answer_timeout_seconds * 1000),
             )
+        arrays.teach(connection)
+        return connection
 
 
 def _failed(failure: Exception) -> StoreFailed:

@@ -2,8 +2,9 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 from fencepost.core.channel import AttemptPolicy, Channel, Skip
@@ -22,12 +23,11 @@ from fencepost.core.notification import (
     AttemptOutcome,
     ChannelId,
     Claimed,
-    Fence,
-    NotificationId,
     OnUncertain,
     RunId,
 )
 from fencepost.core.receipt import ReceiptTold
+from fencepost.store.arrays import BIGINT, BYTEA, INT, SMALLINT, Array, labels
 
 Arguments = Mapping[str, Any]
 
@@ -60,13 +60,18 @@ def clean(text: str | None) -> str | None:
 def read_json(text: str | bytes) -> Any:
     """Whatever the database holds as JSON (G9): a row that broke its reader would break every claim it is in."""
     try:
-        return json.loads(text, parse_int=_integer)
+        return JSON.raw_decode(text if isinstance(text, str) else text.decode())[0]
     except RecursionError:
         return UNREADABLE
 
 
 def _integer(digits: str) -> int | float:
     return int(digits) if len(digits) <= DIGITS_MAX else math.copysign(math.inf, float(digits))
+
+
+JSON = json.JSONDecoder(
+    parse_int=_integer
+)  # what a database wrote has nothing before it and nothing after
 
 
 def start_arguments(start: RunStart) -> Arguments:
@@ -99,28 +104,37 @@ def exchange_arguments(exchange: Exchange) -> Arguments:
         "seq": exchange.seq,
         "lease": _seconds(exchange.lease_seconds),
         "last": exchange.last,
-        "r_ids": [held.id for held in exchange.renew],
-        "r_fences": [held.fence for held in exchange.renew],
+        "r_ids": Array(BIGINT, [held.id for held in exchange.renew]),
+        "r_fences": Array(BIGINT, [held.fence for held in exchange.renew]),
     }
     return {**said, **_settle(exchange.settle), **_gates(exchange.gates), **_claim(exchange.claim)}
 
 
 def _settle(words: Sequence[Word]) -> Arguments:
+    """A column of nothing is no array at all: the server need not read, store and join it."""
     facts = [word.facts for word in words]
     return {
-        "s_ids": [word.id for word in words],
-        "s_fences": [word.fence for word in words],
-        "s_outcomes": [_value(word.outcome) for word in words],
-        "s_kinds": [_value(word.kind) for word in words],
-        "s_delays": [_seconds(word.delay_seconds) for word in words],
-        "s_reasons": [clean(word.reason) for word in words],
-        "s_phases": [_value(fact.phase) for fact in facts],
-        "s_statuses": [_within(fact.status, LARGEST_SMALLINT) for fact in facts],
-        "s_references": [clean(fact.reference) for fact in facts],
-        "s_digests": [fact.digest for fact in facts],
-        "s_took": [_within(fact.took_ms, LARGEST_INT) for fact in facts],
-        "s_details": [clean(fact.detail) for fact in facts],
+        "s_ids": Array(BIGINT, [word.id for word in words]),
+        "s_fences": Array(BIGINT, [word.fence for word in words]),
+        "s_outcomes": labels([word.outcome for word in words]),
+        "s_kinds": labels([word.kind for word in words]),
+        "s_delays": _unless_empty(list, [_seconds(word.delay_seconds) or None for word in words]),
+        "s_reasons": _unless_empty(list, [clean(word.reason) for word in words]),
+        "s_phases": _unless_empty(labels, [fact.phase for fact in facts]),
+        "s_statuses": _unless_empty(
+            partial(Array, SMALLINT), [_within(fact.status, LARGEST_SMALLINT) for fact in facts]
+        ),
+        "s_references": _unless_empty(list, [clean(fact.reference) for fact in facts]),
+        "s_digests": _unless_empty(partial(Array, BYTEA), [fact.digest for fact in facts]),
+        "s_took": _unless_empty(
+            partial(Array, INT), [_within(fact.took_ms, LARGEST_INT) for fact in facts]
+        ),
+        "s_details": _unless_empty(list, [clean(fact.detail) for fact in facts]),
     }
+
+
+def _unless_empty(write: Callable[[list[Any]], Any], column: list[Any]) -> Any:
+    return None if all(value is None for value in column) else write(column)
 
 
 def _gates(words: Sequence[GateWord]) -> Arguments:
@@ -167,12 +181,14 @@ def _gate(gate: Mapping[str, Any]) -> GateAnswer:
 
 def _claimed(row: Sequence[Any]) -> Claimed:
     id, fence, channel, attempts, interruptions, doubt, age, first_age, doubt_age, *rest = row
-    first_digest, evidence, expires_in, lease_left, recipient, payload, idempotency_key, *policy = rest
+    first_digest, evidence, expires_in, lease_left, recipient, payload, idempotency_key, *policy = (
+        rest
+    )
     on_uncertain, resend_ordered = policy
     return Claimed(
-        id=NotificationId(id),
-        fence=Fence(fence),
-        channel=ChannelId(channel),
+        id=id,
+        fence=fence,
+        channel=channel,
         recipient=recipient,
         payload=read_json(payload),
         idempotency_key=idempotency_key,
