@@ -1,8 +1,23 @@
 """What copies of a push are merged by, where a provider merges."""
 
+import base64
+import hashlib
+import re
+
 from fencepost.core.notification import Claimed
+
+PLAIN = re.compile(r"[\x21-\x7e]{1,64}", re.ASCII)
 
 
 def collapse_of(claimed: Claimed) -> str:
     """The payload's `collapse`, else the notification's own key: a repeat always replaces what it repeats."""
     return str(claimed.payload.get("collapse") or claimed.idempotency_key)
+
+
+def collapse_id(claimed: Claimed) -> str:
+    """The same for Apple, who takes 64 bytes in a header: what no header can hold goes as its hash."""
+    text = collapse_of(claimed)
+    if PLAIN.fullmatch(text):
+        return text
+    hashed = hashlib.blake2b(text.encode(), digest_size=24).digest()
+    return base64.urlsafe_b64encode(hashed).decode("ascii")

@@ -23,6 +23,7 @@ OUR_OWN: Mapping[str, str] = {
     "telegram": "fencepost.senders.telegram",
     "sns": "fencepost.senders.sns",
     "ses": "fencepost.senders.ses",
+    "apns": "fencepost.senders.apns",
     "webpush": "fencepost.senders.webpush",
     "expo": "fencepost.senders.expo",
 }

@@ -16,3 +16,15 @@ def raw_block(payload: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     raw = payload.get("raw")
     block = raw.get(kind) if isinstance(raw, Mapping) else None
     return block if isinstance(block, Mapping) else {}
+
+
+def laid_over(said: Mapping[str, Any], block: Mapping[str, Any]) -> dict[str, Any]:
+    """`block` over what we say: object into object, everything else replaces; null takes a key away (RFC 7396)."""
+    over = {name: value for name, value in said.items() if name not in block}
+    for name, value in block.items():
+        if isinstance(value, Mapping):
+            ours = said.get(name)
+            over[name] = laid_over(ours if isinstance(ours, Mapping) else {}, value)
+        elif value is not None:
+            over[name] = value
+    return over
