@@ -9,7 +9,7 @@ from bench.plan import Plan
 from bench.readme import keep
 from bench.server import available
 
-SUBJECTS = ("exchange", "peers", "latency", "sends", "cold_start", "backfill", "scale")
+SUBJECTS = ("exchange", "peers", "latency", "sends", "cold_start", "backfill", "scale", "aws")
 
 
 def main() -> None:

@@ -29,11 +29,11 @@ class Provider(AutoServerProtocol):
         await request.respond(200, body=b"ok")  # type: ignore[attr-defined]
 
 
-async def serve(folder: Path, protocol: str) -> None:
+async def serve(folder: Path, protocol: str, provider: type[AutoServerProtocol] = Provider) -> None:
     loop = asyncio.get_running_loop()
     context = certified(folder / "ca.pem")
     context.set_alpn_protocols([protocol])
-    server = await loop.create_server(Provider, "127.0.0.1", 0, ssl=context, backlog=BACKLOG)
+    server = await loop.create_server(provider, "127.0.0.1", 0, ssl=context, backlog=BACKLOG)
     port = server.sockets[0].getsockname()[1]
     tell(ready=True, url=f"https://127.0.0.1:{port}")
     await loop.run_in_executor(None, sys.stdin.read)
@@ -48,7 +48,11 @@ def certified(authority_file: Path) -> ssl.SSLContext:
     return context
 
 
-if __name__ == "__main__":
+def main(provider: type[AutoServerProtocol] = Provider) -> None:
     os.sched_setaffinity(0, {int(sys.argv[3])})
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # it grumbles at each TLS goodbye
-    asyncio.run(serve(Path(sys.argv[1]), sys.argv[2]))
+    asyncio.run(serve(Path(sys.argv[1]), sys.argv[2], provider))
+
+
+if __name__ == "__main__":
+    main()

@@ -164,11 +164,11 @@ def _count(connection: psycopg.Connection, name: str) -> int:
 
 
 @contextlib.contextmanager
-def provider(protocol: str) -> Iterator[tuple[Path, str]]:
+def provider(protocol: str, module: str = "bench.provider") -> Iterator[tuple[Path, str]]:
     """A provider on the other core: the folder of its authority, and its URL."""
     with tempfile.TemporaryDirectory(prefix="fencepost-bench-") as name:
         folder = Path(name)
-        command = [sys.executable, "-m", "bench.provider", name, protocol, str(OTHER_CORE)]
+        command = [sys.executable, "-m", module, name, protocol, str(OTHER_CORE)]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         pipe = subprocess.PIPE
         with subprocess.Popen(
