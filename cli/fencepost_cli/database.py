@@ -24,19 +24,30 @@ def operator(database_url: str | None) -> "Iterator[Operator]":
 
 def way_in(database_url: str | None) -> "str | Access":
     """The URL as it was said, or what the environment says of a secret, a token, a CA file (FENCEPOST_DATABASE_…)."""
-    from fencepost.core.access import FromUrl
+    from fencepost.core.access import FromUrl, ImpossibleAccess
     from fencepost.settings import SettingsError, read_database
+    from fencepost.store.access import read_url
 
     said = database_url.strip() if database_url else ""
     try:
         database = read_database(over={"DATABASE_URL": said} if said else {})
         if isinstance(database.credentials, FromUrl) and database.ca_file is None:
+            read_url(database.url)  # what nobody can read is no database that is away
             return database.url
         from fencepost.bootstrap import reach
 
         return reach(database)
-    except SettingsError as error:
+    except (SettingsError, ImpossibleAccess) as error:
         raise CommandFailed(str(error), ExitCode.USAGE) from None
+
+
+def check_owner(database_url: str | None, installation: str) -> None:
+    """Raises `CommandFailed` where this is another installation's database."""
+    with operator(database_url) as database:
+        bound_to = database.bound_to()
+    if bound_to != installation:
+        whose = f"belongs to installation {bound_to}" if bound_to else "is bound to no installation"
+        raise CommandFailed(f"this database {whose}, and FENCEPOST_INSTALLATION is {installation}")
 
 
 def _who() -> str | None:

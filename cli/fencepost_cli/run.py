@@ -3,6 +3,7 @@
 import os
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from math import inf, isinf
 from time import monotonic
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fencepost.core.operation import DatabaseAway
+from fencepost_cli.database import check_owner
 from fencepost_cli.exit_code import CommandFailed, ExitCode
 from fencepost_cli.option import DatabaseUrl, Json
 from fencepost_cli.output import flush, print_json, print_line, print_trouble
@@ -75,7 +78,8 @@ def run(
 
     with Stopping() as stopping:
         make = partial(make_worker, settings, lines=plain_trouble(verbose=verbose))
-        rounds = Rounds(make, stopping, needed=needed, json=json)
+        check = partial(check_owner, database_url, settings.installation)
+        rounds = Rounds(make, check, stopping, needed=needed, json=json)
         rounds.go(period, limit)
     if period is None and rounds.stuck:
         raise typer.Exit(ExitCode.REFUSED)  # what is due waits for somebody to put things right
@@ -99,13 +103,21 @@ class Rounds:
     """One run after the other. `needed`: seconds for one send and its settling."""
 
     def __init__(
-        self, make: Callable[[], "Worker"], stopping: "Stopping", *, needed: float, json: bool
+        self,
+        make: Callable[[], "Worker"],
+        check: Callable[[], None],
+        stopping: "Stopping",
+        *,
+        needed: float,
+        json: bool,
     ) -> None:
         self._make = make
+        self._check = check
         self._worker: Worker | None = None
         self._stopping = stopping
         self._needed = needed
         self._json = json
+        self._ours = False  # whose database it is was asked
         self.stuck = (
             False  # a channel could not be sent on, or the database refused: stderr says why
         )
@@ -149,10 +161,19 @@ class Rounds:
             raise trouble from None
         except SettingsError as wrong:
             raise CommandFailed(str(wrong), ExitCode.USAGE) from None
+        if summary.ended is Ending.IDLE:
+            self._see_whose_it_is()
         refused = summary.ended is Ending.REFUSED
         self.stuck |= refused or bool(summary.counts[Count.SKIPPED_CHANNELS])
         self._say(summary)
         return not (summary.drained or refused)
+
+    def _see_whose_it_is(self) -> None:
+        """Once, where a run found nothing due and therefore asked no further."""
+        if not self._ours:
+            with suppress(DatabaseAway):  # it answered just now; the next idle run asks again
+                self._check()
+                self._ours = True
 
     def _ready(self) -> "Worker":
         """The worker of the run before, unless a send of it would not stop."""

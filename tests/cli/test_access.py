@@ -1,6 +1,7 @@
 """Commands reach the database as functions do: by URL, by a secret, verified; what cannot be is a matter of usage."""
 
 import json
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,4 +66,15 @@ def test_settings_that_cannot_be_together_are_a_matter_of_usage(
     assert said.code == 2
     assert said.err.count("\n") == 1
     assert "holds a password" in said.err
+    assert "hunter2" not in said.err
+
+
+@pytest.mark.parametrize("url", ["nonsense", "postgresql://u:hunter2%zz@h/d", "host=h port=x"])
+@pytest.mark.parametrize("words", [("status",), ("backfill", "show", str(uuid.UUID(int=1)))])
+def test_an_address_nobody_can_read_is_no_database_that_is_away(
+    inline: Fencepost, url: str, words: tuple[str, ...]
+) -> None:
+    said = inline(None, *words, "--database-url", url)
+    assert (said.code, said.out) == (2, "")
+    assert "cannot be read" in said.err
     assert "hunter2" not in said.err

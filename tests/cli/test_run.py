@@ -172,6 +172,19 @@ def test_another_installation_is_refused(
     assert number(connection, DELIVERED) == 0
 
 
+@pytest.mark.usefixtures("ready")
+@pytest.mark.parametrize("words", [(), ("--every", "1s", "--for", "60s")])
+def test_another_installation_is_refused_although_nothing_is_due(
+    fencepost: Fencepost, words: tuple[str, ...]
+) -> None:
+    said = fencepost("run", *words, "--installation", "staging", more=MORE)
+    assert said.code == 1
+    assert said.err == (
+        "fencepost: this database belongs to installation test, and FENCEPOST_INSTALLATION is staging\n"
+    )
+    assert fencepost("run", more=MORE).code == 0
+
+
 @pytest.mark.parametrize(
     ("words", "more", "fault"),
     [
