@@ -25,6 +25,7 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     backoff_cap_seconds: Seconds | None = None
     age_max_seconds: Seconds | None = None
     retry_after_max_seconds: Seconds | None = None
+    unregistered_max: Whole | None = None
 
 
 class Channel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

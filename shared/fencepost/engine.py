@@ -19,7 +19,7 @@ from fencepost.core.run import Run
 from fencepost.core.step import Finish, Started, Unsaid
 from fencepost.core.tally import Ending
 from fencepost.drive import Drive, Surroundings
-from fencepost.ports import Sender, SenderUnavailable, StoreFailed
+from fencepost.ports import NamesHosts, Sender, SenderUnavailable, StoreFailed
 
 OPENING_TRIES = 3  # a connection that died in a freeze is dialled anew before anything is claimed
 OPENING_PAUSE_SECONDS = 0.1
@@ -100,7 +100,12 @@ class Opening:
                     senders[channel.id] = sender
         await self._note_skips(start.run, started.channels, unavailable)
         facilities = {channel: sender.facility for channel, sender in senders.items()}
-        return Started(started.channels, facilities, unavailable), senders
+        origins = {
+            channel: sender.origin_of
+            for channel, sender in senders.items()
+            if isinstance(sender, NamesHosts)
+        }
+        return Started(started.channels, facilities, unavailable, origins), senders
 
     async def _note_skips(
         self, run: RunId, channels: Sequence[Channel], unavailable: Mapping[ChannelId, str]

@@ -106,6 +106,15 @@ class Receipts(Protocol):
         ...
 
 
+@runtime_checkable
+class NamesHosts(Protocol):
+    """What a sender may have beside: its recipients name hosts of their own, so that one in trouble pauses alone."""
+
+    def origin_of(self, recipient: str) -> str | None:
+        """The host a recipient names, as a short key; None: it names none. Pure, and never raises."""
+        ...
+
+
 class SendCancelled(asyncio.CancelledError):
     """A send was cancelled. `reply` is classified like any other: its phase is what was reached, and it is
     `answered` where the response head had already come. Still a cancellation for whoever does not catch it."""
@@ -145,6 +154,7 @@ __all__ = [
     "ChannelId",
     "Clock",
     "Facility",
+    "NamesHosts",
     "Prepared",
     "Receipts",
     "SendCancelled",

@@ -36,6 +36,10 @@ class Fault(StrEnum):
     FAILED = "failed"
     REJECTED = "rejected"
     CREDENTIALS = "credentials"
+    GONE = "gone"
+    DEAD_PROVIDER = "dead_provider"  # a provider, or one host behind a channel, fails for a while
+    BREAKER = "breaker"  # a run paused a channel for it
+    MASS = "mass"  # a run paused a channel for too many that are gone
     DEAF_CANCEL = "deaf_cancel"  # the send was cancelled, and accepted all the same
     OTHER_BYTES = "other_bytes"  # a newer version of the code renders it otherwise
     CANCEL = "cancel"

@@ -4,6 +4,7 @@ from collections import Counter
 from typing import assert_never
 
 from fencepost.core.exchange import Exchange, Facts, Failure
+from fencepost.core.fact import GatePaused
 from fencepost.core.notification import AttemptOutcome, Claimed, Held
 from fencepost.core.outcome import Delivered, Failed, NotSent, Outcome, Rejected, Uncertain
 from fencepost.core.repeat import OTHER_BYTES, refused_repeat
@@ -64,7 +65,7 @@ class Invocation:
         self._wake = 0
         world.at_peace[self.run_id] = self._at_peace
         channels = world.database.start_run(self.run_id)
-        self.feed(Started(channels, FACILITIES))
+        self.feed(Started(channels, FACILITIES, origins={KEYED: str}))
 
     # --- events in
 
@@ -126,10 +127,17 @@ class Invocation:
                 self._cancel(held)
             case Finish(unsaid):
                 self._finish(unsaid)
+            case Report(GatePaused(reason=why)):
+                self._count_pause(why)
             case Report():
                 pass
             case _:
                 assert_never(command)
+
+    def _count_pause(self, why: str) -> None:
+        fired = self.world.plan.fired
+        fired[Fault.BREAKER] += why.startswith("breaker ")
+        fired[Fault.MASS] += why.startswith("unregistered:")
 
     def _say(self, exchange: Exchange) -> None:
         world, now = self.world, self.world.now

@@ -22,11 +22,13 @@ from fencepost.core.notification import (
     OnUncertain,
     RunId,
 )
+from tests.simulation.provider import HOSTS
 
 NEVER = -math.inf
 NOBODY = RunId(UUID(int=0))
 LONGEST_LEASE_SECONDS = 900.0
 LONGEST_DELAY_SECONDS = 2_592_000.0
+PROBES_FOR_SECONDS = 600.0  # after a breaker's pause a run begins with a probe
 LONGEST_PAUSE_SECONDS = 86_400.0
 CLAIM_MAX = 1000
 COUNTER_MAX = 32767
@@ -168,8 +170,12 @@ class ChannelRow:
             policy=self.policy,
             revision=self.revision,
             paused_for_seconds=paused,
-            pause_reason=self.pause_reason if paused else None,
+            pause_reason=self.pause_reason if paused or self._just_broken(now) else None,
         )
+
+    def _just_broken(self, now: float) -> bool:
+        breaker = (self.pause_reason or "").startswith("breaker ")
+        return breaker and self.paused_until > now - PROBES_FOR_SECONDS
 
 
 class Database:
@@ -557,7 +563,7 @@ class Database:
             id=row.id,
             fence=Fence(row.fence),
             channel=row.channel,
-            recipient="r",
+            recipient=HOSTS[row.id % len(HOSTS)],
             payload={},
             idempotency_key=body.key,
             attempts=row.attempts,

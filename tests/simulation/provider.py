@@ -6,7 +6,7 @@ from typing import Protocol
 from uuid import UUID
 
 from fencepost.core.channel import Facility
-from fencepost.core.notification import Claimed, Held, NotificationId, RunId
+from fencepost.core.notification import ChannelId, Claimed, Held, NotificationId, RunId
 from fencepost.core.outcome import (
     CredentialFailure,
     Delivered,
@@ -16,8 +16,11 @@ from fencepost.core.outcome import (
     Rejected,
     Throttled,
     Uncertain,
+    Unregistered,
 )
 from tests.simulation.faults import Fault, Plan
+
+HOSTS = ("host-0", "host-1", "host-2")  # what the recipients name
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,6 +75,7 @@ class Chance(Protocol):
     rng: Random
     now: float
     slowness: float
+    dead_until: dict[tuple[ChannelId, str], float]
 
 
 def fate(world: Chance, claimed: Claimed, run: RunId, timeout: float) -> Sending:
@@ -87,11 +91,11 @@ def fate(world: Chance, claimed: Claimed, run: RunId, timeout: float) -> Sending
         outcome=Delivered("ref"),
         accepted_at=rng.uniform(now, quick),
     )
-    fault, outcome = _trouble(world.plan, rng)
+    fault, outcome = _dead(world, claimed) or _trouble(world.plan, rng)
     if fault is None:
         return sending
     sending.outcome, sending.accepted_at = outcome, None
-    sending.left = fault is not Fault.NOT_SENT
+    sending.left = not isinstance(outcome, NotSent)
     if fault is Fault.SLOW_SEND:
         sending.replies_at = now + timeout
         sending.accepted_at = now + timeout * rng.uniform(0.5, 2.0) if rng.random() < 0.5 else None
@@ -101,6 +105,18 @@ def fate(world: Chance, claimed: Claimed, run: RunId, timeout: float) -> Sending
     if fault is Fault.ACCEPT_THEN_DROP:
         sending.accepted_at = rng.uniform(now, quick)
     return sending
+
+
+def _dead(world: Chance, claimed: Claimed) -> tuple[Fault, Outcome] | None:
+    """A host, or the whole provider, that fails for a while: every send to it does."""
+    if world.plan.strikes(Fault.DEAD_PROVIDER):
+        until = world.now + world.rng.uniform(5.0, 60.0)
+        hosts = (claimed.recipient,) if world.rng.random() < 0.5 else HOSTS
+        world.dead_until.update({(claimed.channel, host): until for host in hosts})
+    dead_until = world.dead_until.get((claimed.channel, claimed.recipient), world.now)
+    if not world.plan.on or dead_until <= world.now:
+        return None
+    return Fault.DEAD_PROVIDER, world.rng.choice((NotSent("refused"), Failed("503")))
 
 
 def _trouble(plan: Plan, rng: Random) -> tuple[Fault | None, Outcome]:
@@ -114,6 +130,7 @@ def _trouble(plan: Plan, rng: Random) -> tuple[Fault | None, Outcome]:
         (Fault.THROTTLED, Throttled("429", wish, channel_wide=rng.random() < 0.7)),
         (Fault.FAILED, Failed("503", wish)),
         (Fault.REJECTED, Rejected("400")),
+        (Fault.GONE, Unregistered("410")),
         (Fault.CREDENTIALS, CredentialFailure("401")),
     )
     for fault, outcome in table:

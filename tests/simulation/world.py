@@ -24,6 +24,7 @@ POLICY = AttemptPolicy(
     backoff_cap_seconds=8.0,
     age_max_seconds=60.0,
     retry_after_max_seconds=10.0,
+    unregistered_max=2,
 )
 KEYED, HOLDING, ASKING, COLLAPSING = (ChannelId(number) for number in (1, 2, 3, 4))
 FACILITIES = {
@@ -79,6 +80,7 @@ class World:
         self.database = Database(guards)
         self.ledger = Ledger()
         self.quirks = Quirks()
+        self.dead_until: dict[tuple[ChannelId, str], float] = {}
         self.verdicts: Counter[str] = Counter()
         self.delivered_words: set[NotificationId] = set()  # the database took "delivered" for these
         self.forced: set[NotificationId] = set()  # an operator asked for a resend

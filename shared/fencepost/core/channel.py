@@ -17,6 +17,9 @@ class AttemptPolicy:
     backoff_cap_seconds: float = 3600.0
     age_max_seconds: float = 86400.0  # refunded attempts (not sent, throttled) end here
     retry_after_max_seconds: float = 3600.0
+    unregistered_max: int = (
+        20  # of the last 50 answers: more look like a wrong key, and pause the channel
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +39,7 @@ class Channel:
     policy: AttemptPolicy
     revision: int  # raised by every operator's change
     paused_for_seconds: float  # 0: open
-    pause_reason: str | None
+    pause_reason: str | None  # a breaker's, also for a while after: the next send is its probe
     skipped: str | None = None  # why the runs before could not send on it, as far as they told
 
 

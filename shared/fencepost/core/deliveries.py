@@ -6,6 +6,7 @@ from typing import assert_never
 
 from fencepost.core import doubt, reason
 from fencepost.core.asking import AskLater, after_asking
+from fencepost.core.backoff import refunds, wait_seconds
 from fencepost.core.budget import Budget
 from fencepost.core.doubt import AskProvider, AwaitEvidence, CloseUnsent, SendIt
 from fencepost.core.exchange import NO_FACTS, Facts, Word
@@ -79,6 +80,8 @@ class Deliveries:
                 self._give_back(flight, delay)
             case SendIt() | AskProvider() if not self.budget.may_start(now, flight.lease_until):
                 self._give_back(flight)
+            case SendIt() if (wait := self._host_wait(flight, now)) > 0.0:
+                self._give_back(flight, wait)
             case SendIt() | AskProvider() if self._must_be_alone(flight):
                 self._wait_alone(flight)
             case SendIt():
@@ -125,6 +128,8 @@ class Deliveries:
             return
         self.inflight.remove(flight.claimed.held)
         match self._advice(flight, now):
+            case SendIt() if (wait := self._host_wait(flight, now)) > 0.0:
+                self._give_back(flight, wait)
             case SendIt() if fits and not gate.is_paused(now):
                 self._send(flight, now)
             case AskProvider() if fits and not gate.is_paused(now):
@@ -138,8 +143,24 @@ class Deliveries:
 
     # --- into the air
 
+    def _host_wait(self, flight: Flight, now: float) -> float:
+        """How long its host is left alone; the more often it was given back, the longer and the more spread out."""
+        gate, claimed = self.gates[flight.claimed.channel], flight.claimed
+        wait = gate.hosts.wait_seconds(claimed.recipient, now)
+        if wait <= 0.0:
+            return 0.0
+        policy, number = gate.channel.policy, refunds(claimed)
+        return wait + wait_seconds(
+            number, retry_after_seconds=None, policy=policy, roll=self.roll()
+        )
+
     def _send(self, flight: Flight, now: float) -> None:
         self._lift(flight, Stage.SENDING)
+        hosts, timeout = (
+            self.gates[flight.claimed.channel].hosts,
+            self.budget.timing.send_timeout_seconds,
+        )
+        hosts.began(flight.claimed.recipient, now, timeout)
         # a row that waited or was asked about: durations count from the claim, the sender wants them now
         self.out.append(
             Send(_aged(flight, now), timeout_seconds=self.budget.timing.send_timeout_seconds)
@@ -174,8 +195,11 @@ class Deliveries:
         gate = self.gates[flight.claimed.channel]
         settled = transition(self._sent(flight, event.facts, now), event.outcome)
         self.words.add(saying(settled.word, flight.claimed, event.outcome))
-        if settled.gate is not None and gate.pause(settled.gate, now):
-            self.out.append(Report(_paused(settled.gate.reason, gate, now)))
+        learnt = None
+        if not flight.cancelled:  # what we stopped ourselves says nothing of the provider
+            learnt = gate.learn(flight.claimed.recipient, event.outcome, now, self.roll())
+        if (word := settled.gate or learnt) is not None and gate.pause(word, now):
+            self.out.append(Report(_paused(word.reason, gate, now)))
         self._settle_shadows(flight, event.outcome, now)
 
     def asked(self, event: Asked, now: float) -> None:

@@ -1,8 +1,12 @@
 """What a channel allows this run now: slots, pauses, rate. And what the run must still tell about it."""
 
+from fencepost.core.breaker import CHANNEL, Breaker
 from fencepost.core.channel import Channel, Facility
 from fencepost.core.exchange import GateAnswer, GateWord, Want
+from fencepost.core.gone import Mass
+from fencepost.core.hosts import Hosts, OriginOf
 from fencepost.core.notification import ChannelId
+from fencepost.core.outcome import Outcome
 
 LOOK_FROM_THE_START_EVERY = 20  # claims: expired leases and late commits lie before the hint
 LOOK_FROM_THE_START_SECONDS = (
@@ -10,13 +14,24 @@ LOOK_FROM_THE_START_SECONDS = (
 )
 BUSY_SECONDS = 0.05  # a channel row held by another: asked again after this, doubling
 BUSY_DOUBLINGS_MAX = 6
+MASS_PAUSE_SECONDS = 900.0  # then as many again; an operator's `resume` is quicker
 
 
 class Gate:
     """One channel's gate as one run knows it. Instants are the run's monotonic clock."""
 
-    def __init__(self, channel: Channel, facility: Facility, now: float) -> None:
+    def __init__(
+        self,
+        channel: Channel,
+        facility: Facility,
+        now: float,
+        *,
+        origin_of: OriginOf | None = None,
+    ) -> None:
         self.channel = channel
+        self.hosts = Hosts(origin_of)
+        self._breaker = Breaker(CHANNEL)
+        self._mass = Mass(channel.policy.unregistered_max)
         self.facility = facility
         self.paused_until = now + max(channel.paused_for_seconds, 0.0)
         self.next_claim_at = now  # rate tokens, or a busy channel row
@@ -28,10 +43,16 @@ class Gate:
         self._looked_at = now
         self._look_from_start = True
         self._busy = 0
+        self._breaker.told(channel.pause_reason, self.paused_until)
 
     @property
     def id(self) -> ChannelId:
         return self.channel.id
+
+    @property
+    def slots(self) -> int:
+        """Half-open it sends one at a time."""
+        return self.channel.slots if self._breaker.closed else 1
 
     def opens_at(self) -> float:
         return max(self.paused_until, self.next_claim_at)
@@ -93,6 +114,24 @@ class Gate:
         told = now + max(answer.paused_for_seconds, 0.0)
         outdated = answer.revision != self.channel.revision
         self.paused_until = max(self.paused_until, told) if outdated else told
+        self._breaker.told(answer.reason, told)
+
+    def learn(self, recipient: str, outcome: Outcome, now: float, roll: float) -> GateWord | None:
+        """What the end of a send tells of its channel or host; a word where the channel pauses for it.
+
+        Where each recipient names its own host, the hosts break and not the channel.
+        """
+        wish = self.channel.policy.retry_after_max_seconds
+        self.hosts.hear(recipient, outcome, now, retry_after_max=wish, roll=roll)
+        if (why := self._mass.hear(outcome)) is not None:
+            return self._word(MASS_PAUSE_SECONDS, why)
+        if self.hosts.apart or (why := self._breaker.hear(outcome, now, roll)) is None:
+            return None
+        return self._word(self._breaker.open_until - now, why)
+
+    def _word(self, seconds: float, why: str) -> GateWord:
+        revision = self.channel.revision
+        return GateWord(channel=self.id, revision=revision, pause_seconds=seconds, reason=why)
 
     def pause(self, word: GateWord, now: float) -> bool:
         """Close it at once for this run; True where it was open until now."""

@@ -1,10 +1,12 @@
 """All gates of a run: which channels are asked for rows now, and until when it pays to wait."""
 
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 from fencepost.core.channel import Channel, Facility
 from fencepost.core.exchange import Exchange, Exchanged, GateWord, Want
 from fencepost.core.gate import Gate
+from fencepost.core.hosts import OriginOf
 from fencepost.core.notification import ChannelId
 
 Occupied = Callable[[ChannelId], int]
@@ -24,8 +26,16 @@ class Gates:
     def __getitem__(self, channel: ChannelId) -> Gate:
         return self._gates[channel]
 
-    def start(self, channels: Mapping[ChannelId, tuple[Channel, Facility]], now: float) -> None:
-        self._gates = {id: Gate(channel, offer, now) for id, (channel, offer) in channels.items()}
+    def start(
+        self,
+        channels: Mapping[ChannelId, tuple[Channel, Facility]],
+        now: float,
+        origins: Mapping[ChannelId, OriginOf] = MappingProxyType({}),
+    ) -> None:
+        self._gates = {
+            id: Gate(channel, offer, now, origin_of=origins.get(id))
+            for id, (channel, offer) in channels.items()
+        }
 
     def hungry(self, now: float, occupied: Occupied) -> bool:
         """Whether a claim alone is worth an exchange."""
@@ -98,4 +108,4 @@ class Gates:
 
 
 def _free(gate: Gate, occupied: Occupied) -> int:
-    return max(gate.channel.slots - occupied(gate.id), 0)
+    return max(gate.slots - occupied(gate.id), 0)

@@ -19,6 +19,7 @@ from fencepost.core.fact import (
     RowsClaimed,
     WordSettled,
 )
+from fencepost.core.gone import MASS_REASON
 from fencepost.core.notification import ChannelId
 from fencepost.core.tally import Count, meaning
 
@@ -52,7 +53,8 @@ def line_of(fact: Fact, names: Mapping[ChannelId, str] = MappingProxyType({})) -
         case GatePaused(channel=channel, seconds=seconds, reason=reason):
             named = names.get(channel, channel)
             pause = {"channel": named, "seconds": seconds, "reason": reason}
-            return Line(Level.WARNING, "channel_paused", pause)
+            level = Level.ERROR if reason.startswith(MASS_REASON) else Level.WARNING
+            return Line(level, "channel_paused", pause)
         case ExchangeTrouble():
             return _trouble(fact)
         case BadRowParked(held=held, detail=detail):

@@ -53,9 +53,12 @@ class CredentialFailure:
 
 @dataclass(frozen=True, slots=True)
 class NotSent:
-    """No byte of the request left: defer; attempt refunded."""
+    """No byte of the request left, or none was acted upon: defer; attempt refunded."""
 
     reason: str
+    blameless: bool = (
+        False  # nothing is wrong with the way there (a token was renewed): no breaker counts it
+    )
 
 
 @dataclass(frozen=True, slots=True)

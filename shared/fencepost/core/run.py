@@ -136,7 +136,7 @@ class Run:
                 self._report(ChannelSkipped(channel=channel.id, reason=why))
             else:
                 usable[channel.id] = (channel, event.facilities[channel.id])
-        self._gates.start(usable, now)
+        self._gates.start(usable, now, event.origins)
         self._rhythm.begin(now)
         self._started = True
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from fencepost.core.channel import Channel, Facility
 from fencepost.core.exchange import Exchange, Exchanged, Facts, Failure
 from fencepost.core.fact import Fact
+from fencepost.core.hosts import OriginOf
 from fencepost.core.notification import ChannelId, Claimed, Held
 from fencepost.core.outcome import Outcome
 
@@ -18,11 +19,13 @@ class Started:
 
     A channel named in `unavailable` (unknown sender kind, bad settings, missing credentials: why, one line) is
     skipped and reported, not paused: an older or a half-configured deployment must not stop the others.
+    `origins`: whose recipients name hosts of their own, and which one each names. Pure.
     """
 
     channels: tuple[Channel, ...]
     facilities: Mapping[ChannelId, Facility]
     unavailable: Mapping[ChannelId, str] = field(default_factory=dict)
+    origins: Mapping[ChannelId, OriginOf] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

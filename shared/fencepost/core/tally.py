@@ -18,6 +18,7 @@ from fencepost.core.fact import (
     RowsClaimed,
     WordSettled,
 )
+from fencepost.core.gone import MASS_REASON
 from fencepost.core.notification import AttemptOutcome, Kind
 
 
@@ -40,6 +41,7 @@ class Count(StrEnum):
     RENEWALS = "renewals"
     LOST_LEASES = "lost_leases"
     PAUSES = "pauses"
+    UNREGISTERED_MASSES = "unregistered_masses"  # of these: too many recipients said to be gone
     SKIPPED_CHANNELS = "skipped_channels"
     EXCHANGE_TROUBLES = "exchange_troubles"
 
@@ -67,8 +69,10 @@ def counts_of(fact: Fact) -> Iterator[tuple[Count, int]]:
         case LeasesRenewed():
             yield Count.RENEWALS, fact.count
             yield Count.LOST_LEASES, fact.lost
-        case GatePaused():
+        case GatePaused(reason=why):
             yield Count.PAUSES, 1
+            if why.startswith(MASS_REASON):
+                yield Count.UNREGISTERED_MASSES, 1
         case ExchangeTrouble():
             yield Count.EXCHANGE_TROUBLES, 1
         case BadRowParked():

@@ -89,6 +89,13 @@ class Webhook:
     def classify(self, claimed: Claimed, reply: Reply) -> Outcome:
         return meaning_of(reply, channel_wide=self._settings.throttle_whole_channel)
 
+    def origin_of(self, recipient: str) -> str | None:
+        """One receiver's trouble is not another's."""
+        try:
+            return read_url(recipient)[0].authority
+        except InvalidUrl:
+            return None
+
     async def ask(self, claimed: Claimed, *, timeout_seconds: float) -> Outcome | None:
         return None  # nobody can be asked what a receiver did
 

@@ -38,7 +38,9 @@ begin
   return query
     select c.id, c.name, c.sender, c.settings, c.secret_reference, c.slots, c.rate, c.on_uncertain, c.policy, c.revision,
            case when c.paused_until > v_now then date_part('epoch', least(c.paused_until, v_now + interval '1 day')) - date_part('epoch', v_now) else 0 end,
-           case when c.paused_until > v_now then c.pause_reason end, case when c.skip_revision = c.revision then c.skip_reason end
+           -- of a breaker also for a while after: whoever sends next sends a probe
+           case when c.paused_until > v_now or c.pause_reason like 'breaker %' and c.paused_until > v_now - interval '10 min' then c.pause_reason end,
+           case when c.skip_revision = c.revision then c.skip_reason end
       from fencepost.channel c where v_all or c.name = any(p_channels) order by c.id;
 end $f$;
 

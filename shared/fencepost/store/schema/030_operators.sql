@@ -68,11 +68,12 @@ begin
   if w.on_uncertain not in ('resend', 'hold', 'reconcile') then return format('channel %s: on_uncertain is resend, hold or reconcile', w.name); end if;
   if jsonb_typeof(w.policy) <> 'object' then return format('channel %s: policy is no table', w.name); end if;
   for v_key, v_value in select * from jsonb_each(w.policy) loop
-    if v_key not in ('attempts_max', 'interruptions_max', 'backoff_base_seconds', 'backoff_cap_seconds', 'age_max_seconds', 'retry_after_max_seconds') then
+    if v_key not in ('attempts_max', 'interruptions_max', 'backoff_base_seconds', 'backoff_cap_seconds', 'age_max_seconds', 'retry_after_max_seconds',
+                     'unregistered_max') then
       return format('channel %s: policy.%s is unknown', w.name, left(v_key, 60));
     end if;
     if jsonb_typeof(v_value) <> 'number' or v_value::numeric <= 0 then return format('channel %s: policy.%s must be a number above 0', w.name, v_key); end if;
-    if v_key in ('attempts_max', 'interruptions_max') and (v_value::numeric % 1 <> 0 or v_value::numeric > 1000) then
+    if v_key in ('attempts_max', 'interruptions_max', 'unregistered_max') and (v_value::numeric % 1 <> 0 or v_value::numeric > 1000) then
       return format('channel %s: policy.%s must be a whole number, 1000 at most', w.name, v_key);
     end if;
     if v_value::numeric > 31536000 then return format('channel %s: policy.%s is more than a year', w.name, v_key); end if;
