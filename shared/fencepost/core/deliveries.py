@@ -6,7 +6,6 @@ from typing import assert_never
 
 from fencepost.core import doubt, reason
 from fencepost.core.asking import AskLater, after_asking
-from fencepost.core.backoff import refunds, wait_seconds
 from fencepost.core.budget import Budget
 from fencepost.core.doubt import AskProvider, AwaitEvidence, CloseUnsent, SendIt
 from fencepost.core.exchange import NO_FACTS, Facts, Word
@@ -73,6 +72,7 @@ class Deliveries:
         )
 
     def _act(self, flight: Flight, advice: doubt.Advice, now: float) -> None:
+        gate = self.gates[flight.claimed.channel]
         match advice:
             case CloseUnsent(word):
                 self.words.add(saying(word, flight.claimed))
@@ -80,7 +80,7 @@ class Deliveries:
                 self._give_back(flight, delay)
             case SendIt() | AskProvider() if not self.budget.may_start(now, flight.lease_until):
                 self._give_back(flight)
-            case SendIt() if (wait := self._host_wait(flight, now)) > 0.0:
+            case SendIt() if (wait := gate.host_wait(flight.claimed, now, self.roll)) > 0.0:
                 self._give_back(flight, wait)
             case SendIt() | AskProvider() if self._must_be_alone(flight):
                 self._wait_alone(flight)
@@ -128,7 +128,7 @@ class Deliveries:
             return
         self.inflight.remove(flight.claimed.held)
         match self._advice(flight, now):
-            case SendIt() if (wait := self._host_wait(flight, now)) > 0.0:
+            case SendIt() if (wait := gate.host_wait(flight.claimed, now, self.roll)) > 0.0:
                 self._give_back(flight, wait)
             case SendIt() if fits and not gate.is_paused(now):
                 self._send(flight, now)
@@ -142,17 +142,6 @@ class Deliveries:
                 self._give_back(flight, max(gate.paused_until - now, 0.0))
 
     # --- into the air
-
-    def _host_wait(self, flight: Flight, now: float) -> float:
-        """How long its host is left alone; the more often it was given back, the longer and the more spread out."""
-        gate, claimed = self.gates[flight.claimed.channel], flight.claimed
-        wait = gate.hosts.wait_seconds(claimed.recipient, now)
-        if wait <= 0.0:
-            return 0.0
-        policy, number = gate.channel.policy, refunds(claimed)
-        return wait + wait_seconds(
-            number, retry_after_seconds=None, policy=policy, roll=self.roll()
-        )
 
     def _send(self, flight: Flight, now: float) -> None:
         self._lift(flight, Stage.SENDING)

@@ -1,11 +1,14 @@
 """What a channel allows this run now: slots, pauses, rate. And what the run must still tell about it."""
 
+from collections.abc import Callable
+
+from fencepost.core.backoff import refunds, wait_seconds
 from fencepost.core.breaker import CHANNEL, Breaker
 from fencepost.core.channel import Channel, Facility
 from fencepost.core.exchange import GateAnswer, GateWord, Want
 from fencepost.core.gone import Mass
 from fencepost.core.hosts import Hosts, OriginOf
-from fencepost.core.notification import ChannelId
+from fencepost.core.notification import ChannelId, Claimed
 from fencepost.core.outcome import Outcome
 
 LOOK_FROM_THE_START_EVERY = 20  # claims: expired leases and late commits lie before the hint
@@ -128,6 +131,14 @@ class Gate:
         if self.hosts.apart or (why := self._breaker.hear(outcome, now, roll)) is None:
             return None
         return self._word(self._breaker.open_until - now, why)
+
+    def host_wait(self, claimed: Claimed, now: float, roll: Callable[[], float]) -> float:
+        """How long its host is left alone: the more often the row was given back, the longer, and spread out."""
+        wait = self.hosts.wait_seconds(claimed.recipient, now)
+        if wait <= 0.0:
+            return 0.0
+        number, policy = refunds(claimed), self.channel.policy
+        return wait + wait_seconds(number, retry_after_seconds=None, policy=policy, roll=roll())
 
     def _word(self, seconds: float, why: str) -> GateWord:
         revision = self.channel.revision
