@@ -17,6 +17,7 @@ def handler(event: dict[str, Any], context: Any) -> Any:
     remaining_seconds = context.get_remaining_time_in_millis() / 1000
     records = backfill(given, remaining_seconds=remaining_seconds)
     batch = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
-    answer = process_partial_response({"Records": records.in_order(given)}, records.take, batch)
+    with records:
+        answer = process_partial_response({"Records": records.in_order(given)}, records.take, batch)
     records.tell(batch.exceptions)
     return answer

@@ -189,6 +189,7 @@ def backfill(records: Sequence[Mapping[str, Any]], *, remaining_seconds: float) 
         clock=time.monotonic,
         lines=_lines(settings),
         metrics=lambda numbers, run: embedded_metrics(print, settings.installation)(numbers, run),
+        hang_up=lambda: lambda_commands().hang_up(),
     )
 
 

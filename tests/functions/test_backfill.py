@@ -88,6 +88,23 @@ class TestBatch:
         assert actions == {"0": "command_put_back", "1": "command_put_back", "2": "command_refused"}
         assert ground.number("select count(*) from fencepost.command") == 0
 
+    def test_a_database_that_does_not_answer_costs_no_more_than_the_time_there_is(
+        self, ground: Ground, backfill: Function, database_url: str, capsys: Any
+    ) -> None:
+        """The batch is answered, and not cut off: what was done before is not seen again."""
+        ground.channel()
+        with psycopg.connect(database_url) as other:
+            other.execute("set idle_in_transaction_session_timeout = '30s'")
+            other.commit()
+            other.execute("lock table fencepost.closed in access exclusive mode")
+            held = command("redrive", ids=[1])
+            answer = backfill(batch(enqueue(2), held, enqueue(1)), Context(seconds=5))
+            other.rollback()
+        assert failed(answer) == ["1", "2"]
+        actions = [line["action"] for line in lines(capsys)]
+        assert actions == ["command_done", "command_away", "command_put_back"]
+        assert failed(backfill(batch(held, enqueue(1)), Context())) == []
+
     def test_another_installations_database_is_left_alone(
         self, ground: Ground, backfill: Function, capsys: pytest.CaptureFixture[str]
     ) -> None:

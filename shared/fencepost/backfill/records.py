@@ -1,12 +1,14 @@
 """The records of one invocation: each gets its share of the time, is told in one line, and fails alone."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from threading import Timer
+from types import TracebackType
+from typing import Any, Protocol, Self
 
 from fencepost.attempt import place_of
 from fencepost.backfill.work import Backfill
-from fencepost.core.backfill import Ended, Ending, Pace, share
+from fencepost.core.backfill import RETURN_SECONDS, Ended, Ending, Pace, share
 from fencepost.core.line import Level, Line
 from fencepost.core.tally import Count
 from fencepost.ports import Clock
@@ -24,6 +26,9 @@ LEVELS = {
 }
 
 
+LAST_SECONDS = RETURN_SECONDS / 2  # nothing is waited for after that
+
+
 class RecordFailed(Exception):
     """This record comes back; why is in the log already."""
 
@@ -39,7 +44,7 @@ class Record(Protocol):
 
 
 class Records:
-    """One batch. `hard_end`: when the invocation dies, on the clock's terms."""
+    """One batch. `hard_end`: when the invocation dies, on the clock's terms. `hang_up`: ends the wait for an answer."""
 
     def __init__(
         self,
@@ -50,6 +55,7 @@ class Records:
         clock: Clock,
         lines: Lines,
         metrics: Metrics,
+        hang_up: Callable[[], None],
     ) -> None:
         self._backfill = backfill
         self._left = count
@@ -57,6 +63,21 @@ class Records:
         self._clock = clock
         self._lines = lines
         self._metrics = metrics
+        self._over = Timer(hard_end - LAST_SECONDS - clock(), hang_up)
+
+    def __enter__(self) -> Self:
+        """Whoever still waits for the database when the time is up waits no more, and the batch is answered."""
+        self._over.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._over.cancel()
+        self._over.join()
 
     @staticmethod
     def in_order(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

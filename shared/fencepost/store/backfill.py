@@ -1,10 +1,13 @@
 """Commands of a backfill in the database: `backfill.ports.Commands` over one connection, a statement a page."""
 
+import socket
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
 import msgspec
+import psycopg
 from psycopg.types.json import Jsonb
 
 from fencepost.core.backfill import Begun, Paged, Turn, Verdict
@@ -137,6 +140,14 @@ class CommandStore:
             (row,) = self._rows("delivered_page", words)
             yield len(row["ids"])
             words["after_id"], more = row["after_id"], row["more"]
+
+    def hang_up(self) -> None:
+        """For another thread: whoever waits for an answer here waits no more. What he said may be done all the same."""
+        if self._statements is not None:
+            with suppress(OSError, psycopg.Error):  # it ended by itself
+                wire = self._statements.connection.fileno()
+                with socket.fromfd(wire, socket.AF_INET, socket.SOCK_STREAM) as same:
+                    same.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         if self._statements is not None:
