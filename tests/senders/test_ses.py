@@ -311,7 +311,7 @@ async def test_a_mail_with_nothing_to_read_is_rejected(payload: Any) -> None:
 
 
 async def test_the_limit_is_of_encoded_bytes() -> None:
-    """D51: one more character of four bytes is four bytes."""
+    """A limit counted in characters lets through what the provider drops: four bytes are four."""
     async with stage() as on:
         mailer = sender(on)
         empty = mailer.prepare(replace(MAIL, payload={"body": "x"}))
@@ -329,7 +329,7 @@ async def test_the_limit_is_of_encoded_bytes() -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), "\ud800"])
 async def test_a_payload_without_json_form_is_rejected_without_being_quoted(value: Any) -> None:
-    """D53."""
+    """One row that cannot be rendered is that row's trouble."""
     async with stage() as on:
         told = refusal(
             {
@@ -528,6 +528,24 @@ def test_what_somebody_elses_answer_means(
 
 
 @pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("120", 120.0),
+        ("Wed, 21 Oct 2037 07:30:00 GMT", 120.0),
+        ("-5", None),
+        ("1.5", None),
+        ("9999999999", None),
+        ("", None),
+    ],
+)
+def test_a_wait_is_heard_where_it_makes_sense(value: str, seconds: float | None) -> None:
+    body, headers = json_fault("TooManyRequestsException", "Maximum sending rate exceeded.")
+    told = {**dict(headers), "retry-after": value, "date": "Wed, 21 Oct 2037 07:28:00 GMT"}
+    why = "TooManyRequestsException (429)"
+    assert meaning_of(answered(429, body, told)) == Throttled(why, seconds)
+
+
+@pytest.mark.parametrize(
     ("reply", "outcome"),
     [
         (Reply(phase=Phase.NOT_SENT, reason=Trouble.CONNECT, error="why"), NotSent("connect: why")),
@@ -541,6 +559,7 @@ def test_what_somebody_elses_answer_means(
         ),
         (Reply(phase=Phase.ANSWERED, status=200, reason=Trouble.BODY_LOST), Delivered()),
         (Reply(phase=Phase.ANSWERED, status=200, body=b'{"MessageId":"m"}'), Delivered("m")),
+        (Reply(phase=Phase.ANSWERED, status=201, body=b'{"MessageId":"m"}'), Delivered("m")),
     ],
 )
 def test_what_no_answer_and_a_cut_one_mean(reply: Reply, outcome: Outcome) -> None:

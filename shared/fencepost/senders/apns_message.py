@@ -24,8 +24,14 @@ def shows(payload: Mapping[str, Any]) -> bool:
 
 
 def content_of(payload: Mapping[str, Any], key: UUID, *, background: bool) -> dict[str, Any]:
-    """The whole JSON. `data` lies beside `aps`, and so do `url` and `image` unless `data` has them too; an `apns`
-    block in the payload's `raw` is laid over it, object into object. Raises `ForeignAps`.
+    """The whole JSON: what we say, and an `apns` block in the payload's `raw` laid over it, object into object.
+    Raises `ForeignAps`."""
+    said = said_of(payload, key, background=background)
+    return laid_over(said, raw_block(payload, "apns"))
+
+
+def said_of(payload: Mapping[str, Any], key: UUID, *, background: bool) -> dict[str, Any]:
+    """`data` lies beside `aps`, and so do `url` and `image` unless `data` has them too. Raises `ForeignAps`.
 
     On the screen Apple merges a repeat by its collapse id. What shows nothing has no such place: it carries the
     notification's key, by which the app can tell a repeat.
@@ -36,8 +42,7 @@ def content_of(payload: Mapping[str, Any], key: UUID, *, background: bool) -> di
     own = {name: payload[name] for name in ("url", "image") if name in payload}
     telling = {} if shows(payload) else {KEY: str(key)}
     aps = {"content-available": 1} if background else _shown(payload)
-    said = {**own, **data, **telling, "aps": aps}
-    return laid_over(said, raw_block(payload, "apns"))
+    return {**own, **data, **telling, "aps": aps}
 
 
 def _shown(payload: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from email.utils import formataddr, parseaddr
 from typing import Any
 
-from fencepost.senders.merged import merged
 from fencepost.senders.ses_settings import SesSettings
-from fencepost.senders.vocabulary import raw_block
+from fencepost.senders.vocabulary import laid_over, raw_block
 
 READ = ("FromEmailAddress", "Destination", "ReplyToAddresses", "Content")  # by whom it reaches
 NOT_IN_ADDRESS = frozenset(' ,;<>()"\\\x7f') | {chr(code) for code in range(32)}
@@ -29,7 +28,7 @@ def mail_of(payload: Mapping[str, Any], recipient: str, settings: SesSettings) -
     ours = {**_envelope(settings), "Destination": {"ToAddresses": [address_of(recipient)]}}
     if raw.get("Content", {}).keys() - {"Simple"}:  # a mail of its own (Raw, Template) instead
         return {**ours, **raw}
-    mail = merged({**ours, "Content": {"Simple": _content(payload, settings)}}, raw)
+    mail = laid_over({**ours, "Content": {"Simple": _content(payload, settings)}}, raw)
     if not mail["Content"]["Simple"]["Body"]:
         raise NoMail("nothing to read: neither body nor html nor a raw block with Content")
     return mail

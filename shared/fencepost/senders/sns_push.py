@@ -11,16 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost.core.notification import Claimed
-from fencepost.senders.body import digest_of, json_body
-from fencepost.senders.collapse import collapse_of
-from fencepost.senders.merged import merged
+from fencepost.senders.apns_message import ForeignAps, said_of, shows
+from fencepost.senders.body import json_body
+from fencepost.senders.collapse import collapse_id, collapse_of
+from fencepost.senders.vocabulary import laid_over
 
 APPLE = ("APNS", "APNS_VOIP", "MACOS")
 PUSH_BYTES_MAX = 4_096
 VOIP_BYTES_MAX = 5_120
-LAST_OF_BASIC_PLANE = (
-    "\uffff"  # an attribute's text may hold nothing beyond: "surrogate values are not supported"
-)
+UNSHOWN = ("data", "url", "image")  # what an app is woken for
 
 
 class NoMessage(ValueError):
@@ -40,24 +39,26 @@ def push_block(claimed: Claimed, platform: str, raw: Mapping[str, Any]) -> Block
     family = _family(platform)
     over = raw.get(platform, raw.get(family, {}))
     if family == "GCM":
-        message = merged(fcm_message(claimed), over)
+        message = laid_over(fcm_message(claimed), over)
         return Block({"fcmV1Message": {"message": message}}, message) if message else None
-    content = merged(apple_payload(claimed.payload), over) if family in APPLE else over
-    return Block(content, content) if content else None
+    if family in APPLE:
+        said = apple_payload(claimed, background=_background(claimed, platform))
+        over = laid_over(said, over)
+    return Block(over, over) if over else None
 
 
 def push_attributes(claimed: Claimed, platform: str) -> dict[str, str]:
     """For Apple the headers of the request, which SNS makes of them; the names are the same for its sandbox."""
     if _family(platform) not in APPLE:
         return {}
-    voip, quiet = _family(platform) == "APNS_VOIP", _quiet(claimed.payload)
-    patient = quiet or claimed.payload.get("urgency") == "low"
+    voip, background = _family(platform) == "APNS_VOIP", _background(claimed, platform)
+    patient = background or claimed.payload.get("urgency") == "low"
     attributes = {
-        "PUSH_TYPE": "voip" if voip else "background" if quiet else "alert",
+        "PUSH_TYPE": "voip" if voip else "background" if background else "alert",
         "PRIORITY": "5" if patient else "10",
     }
     if not voip:
-        attributes["COLLAPSE_ID"] = _in_basic_plane(collapse_of(claimed))
+        attributes["COLLAPSE_ID"] = collapse_id(claimed)
     return {f"AWS.SNS.MOBILE.APNS.{name}": value for name, value in attributes.items()}
 
 
@@ -70,33 +71,21 @@ def bytes_max(platform: str) -> int:
     return VOIP_BYTES_MAX if _family(platform) == "APNS_VOIP" else PUSH_BYTES_MAX
 
 
-def apple_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """`data`, `url` and `image` stand beside `aps`, where the app finds its own keys."""
-    custom = {key: payload[key] for key in ("url", "image") if key in payload}
-    content = {**custom, **payload.get("data", {})}
-    if content or payload.get("silent") is True or not _quiet(payload):
-        content["aps"] = {"content-available": 1} if _quiet(payload) else _aps(payload)
-    return content
+def apple_payload(claimed: Claimed, *, background: bool) -> dict[str, Any]:
+    """As our own sender for APNs makes it. Empty where there is nothing to show and nothing to wake for.
+
+    Raises `NoMessage`."""
+    payload = claimed.payload
+    if not (shows(payload) or payload.get("silent") or any(payload.get(key) for key in UNSHOWN)):
+        return {}
+    try:
+        return said_of(payload, claimed.idempotency_key, background=background)
+    except ForeignAps:
+        raise NoMessage("payload.data: the key aps is Apple's") from None
 
 
-def _quiet(payload: Mapping[str, Any]) -> bool:
-    """Whether it shows nothing. Apple wants to be told: `background`, with the priority that goes with it."""
-    return payload.get("silent") is True or not any(
-        payload.get(key) not in (None, "") for key in ("title", "body", "badge", "sound")
-    )
-
-
-def _aps(payload: Mapping[str, Any]) -> dict[str, Any]:
-    alert = {key: payload[key] for key in ("title", "body") if payload.get(key)}
-    known = {
-        "alert": alert or None,
-        "badge": _whole(payload.get("badge")),
-        "sound": payload.get("sound"),
-        "thread-id": payload.get("thread"),
-        "category": payload.get("category"),
-        "mutable-content": 1 if alert and "image" in payload else None,  # the app fetches it
-    }
-    return {key: value for key, value in known.items() if value is not None}
+def _background(claimed: Claimed, platform: str) -> bool:
+    return _family(platform) != "APNS_VOIP" and not shows(claimed.payload)
 
 
 def fcm_message(claimed: Claimed) -> dict[str, Any]:
@@ -151,7 +140,3 @@ def _family(platform: str) -> str:
 
 def _whole(number: float | None) -> int | None:
     return None if number is None else int(number)
-
-
-def _in_basic_plane(text: str) -> str:
-    return text if max(text) <= LAST_OF_BASIC_PLANE else digest_of(text.encode()).hex()
