@@ -98,12 +98,12 @@ OUTSIDE = {
     "psycopg": {"fencepost.store"},
     "httpunk": {"fencepost.senders"},
     "cryptography": {"fencepost.senders"},
+    "aiosmtplib": {"fencepost.senders"},
     "typer": {"fencepost_cli"},
     "click": {"fencepost_cli"},
     "rich": {"fencepost_cli"},
 }
 OUTSIDE_LAZILY = {
-    "aiosmtplib": {"fencepost.senders"},
     "boto3": {"fencepost.senders", "fencepost.bootstrap", "fencepost.backfill"},
     "botocore": {"fencepost.senders", "fencepost.bootstrap", "fencepost.backfill"},
     "aws_lambda_powertools": {"fencepost.bootstrap", "fencepost.telemetry", "functions"},

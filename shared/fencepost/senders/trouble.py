@@ -22,8 +22,11 @@ class Trouble(StrEnum):
     CANCELLED = "cancelled"
     CLOSED = "closed"  # the transport was closed
     BODY_CUT = "body_cut"  # an answer's body longer than the cap; the answer stands
+    LACKING = "lacking"  # the server lacks what the channel wants of it (TLS, a way to log in)
+    TOO_LARGE = "too_large"  # more than the server says it takes
     BODY_LOST = "body_lost"  # an answer's body broke off; the answer stands
     NO_KEYS = "no_keys"  # what a request is signed with could not be had; nothing left
+    NOT_GRANTED = "not_granted"  # whoever gives access tokens could not now; nothing left
     KEYS_REFUSED = "keys_refused"  # the answer refuses them, and others may be had
 
 
