@@ -137,7 +137,9 @@ async def test_so_shortly_after_the_attempt_absence_proves_nothing() -> None:
     async with stage() as on:
         await on.serve(SlackServer(now=NOW))
         fresh = in_doubt(since_seconds=59.0, recipient="C0123ABC")
+        again = in_doubt(since_seconds=900.0, doubt_age_seconds=59.0, recipient="C0123ABC")
         assert await sender(on).ask(fresh, timeout_seconds=10) is None
+        assert await sender(on).ask(again, timeout_seconds=10) is None
 
 
 async def test_a_page_longer_than_an_answer_may_be_is_asked_for_in_halves() -> None:

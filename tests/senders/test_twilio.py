@@ -157,7 +157,9 @@ async def test_so_shortly_after_the_attempt_absence_proves_nothing() -> None:
     async with stage() as on:
         await on.serve(TwilioServer(now=NOW))
         fresh = in_doubt(since_seconds=119.0, recipient=TO)
+        again = in_doubt(since_seconds=900.0, doubt_age_seconds=119.0, recipient=TO)
         assert await sender(on).ask(fresh, timeout_seconds=10) is None
+        assert await sender(on).ask(again, timeout_seconds=10) is None
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ class SlackSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     endpoint: str = "https://slack.com/api"
     history_page_size: Annotated[int, msgspec.Meta(ge=1, le=200)] = 15
     history_pages: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
-    # So long after the first attempt a message that does not stand there will not come any more.
+    # So long after the latest doubtful attempt a message that does not stand there will not come any more.
     settled_after_seconds: Annotated[float, msgspec.Meta(ge=0)] = 60.0
 
 
@@ -80,6 +80,7 @@ class Slack:
         age = claimed.first_attempt_age_seconds
         if age is None or not CONVERSATION.fullmatch(claimed.recipient):
             return None
+        latest = age if claimed.doubt_age_seconds is None else claimed.doubt_age_seconds
         found = await find(
             self._call,
             wanted_of(claimed, since=self._now() - age),
@@ -87,7 +88,7 @@ class Slack:
             page_size=self._settings.history_page_size,
             timeout_seconds=timeout_seconds,
         )
-        if isinstance(found, NotSent) and age < self._settings.settled_after_seconds:
+        if isinstance(found, NotSent) and latest < self._settings.settled_after_seconds:
             return None  # it may still come
         return found
 

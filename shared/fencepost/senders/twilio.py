@@ -50,7 +50,7 @@ class TwilioSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     status_callback: str | None = None
     endpoint: str = "https://api.twilio.com"
     list_pages: Annotated[int, msgspec.Meta(ge=1, le=50)] = 5
-    # So long after the first attempt a message that Twilio does not list will not come any more.
+    # So long after the latest doubtful attempt a message that Twilio does not list will not come any more.
     settled_after_seconds: Annotated[float, msgspec.Meta(ge=0)] = 120.0
 
     def __post_init__(self) -> None:
@@ -109,6 +109,7 @@ class Twilio:
         if age is None or "Body" not in form or not NUMBER.fullmatch(claimed.recipient):
             return None
         query = urlencode({"To": claimed.recipient, "PageSize": PAGE_SIZE})
+        latest = age if claimed.doubt_age_seconds is None else claimed.doubt_age_seconds
         found = await find(
             self._get,
             f"{self._messages}?{query}",
@@ -116,7 +117,7 @@ class Twilio:
             pages=self._settings.list_pages,
             timeout_seconds=timeout_seconds,
         )
-        if isinstance(found, NotSent) and age < self._settings.settled_after_seconds:
+        if isinstance(found, NotSent) and latest < self._settings.settled_after_seconds:
             return None  # it may still come
         return found
 
