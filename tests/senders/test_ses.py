@@ -25,14 +25,16 @@ from fencepost.core.reply import Phase, Reply
 from fencepost.ports import Prepared
 from fencepost.senders.registry import fault_of
 from fencepost.senders.ses import (
-    ATTEMPT_TAG,
     BODY_BYTES_MAX,
-    FENCE_TAG,
-    KEY_TAG,
-    NOTIFICATION_TAG,
     Ses,
     meaning_of,
     ses,
+)
+from fencepost.senders.ses_event import (
+    ATTEMPT_TAG,
+    FENCE_TAG,
+    KEY_TAG,
+    NOTIFICATION_TAG,
     tags_of,
 )
 from fencepost.senders.ses_settings import SesSettings

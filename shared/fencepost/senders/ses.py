@@ -33,6 +33,7 @@ from fencepost.senders.aws.fault import (
 from fencepost.senders.aws.service import AwsService, aws_service, place_of
 from fencepost.senders.body import digest_of, json_body, too_large
 from fencepost.senders.kind import SenderKind
+from fencepost.senders.ses_event import tags_of
 from fencepost.senders.ses_mail import READ, NoMail, mail_of
 from fencepost.senders.ses_settings import SesSettings
 from fencepost.senders.transport import Transport
@@ -42,12 +43,6 @@ BODY_BYTES_MAX = 40 * 1024 * 1024  # of a mail as it is sent on
 QUOTA_WAIT_SECONDS = (
     600.0  # "wait for an interval of up to 10 minutes"; the quota is of a day that moves along
 )
-
-# What an event repeats of the mail it is about, in `mail.tags`, each as a list of one.
-NOTIFICATION_TAG = "fencepost-notification"
-FENCE_TAG = "fencepost-fence"
-ATTEMPT_TAG = "fencepost-attempt"
-KEY_TAG = "fencepost-key"  # the idempotency key: ids of two installations in one account are alike, this is not
 
 
 class Ses:
@@ -90,16 +85,6 @@ def facility_of(settings: SesSettings) -> Facility:
     """Events tell by themselves, where a configuration set sends them on."""
     told = settings.configuration_set is not None
     return Facility(evidence_within_seconds=settings.events_within_seconds if told else None)
-
-
-def tags_of(claimed: Claimed) -> dict[str, str]:
-    """What tells an event's mail: which notification, under which fence, which attempt."""
-    return {
-        NOTIFICATION_TAG: str(claimed.id),
-        FENCE_TAG: str(claimed.fence),
-        ATTEMPT_TAG: str(claimed.attempts),
-        KEY_TAG: str(claimed.idempotency_key),
-    }
 
 
 def ses(channel: Channel, secret: str | None, transport: Transport) -> Ses:
