@@ -1,9 +1,6 @@
 """Whole runs, all real but Expo: a message, its ticket, and what its receipt changes a quarter of an hour on."""
 
-import asyncio
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pytest
@@ -15,8 +12,8 @@ from fencepost.core.line import Line
 from fencepost.core.notification import AttemptOutcome, Kind, NotificationId
 from fencepost.core.tally import Count
 from fencepost.settings import Settings
-from tests.senders.peers import Server
 from tests.senders.test_expo import ACCESS, PushService
+from tests.senders.threaded import serving
 from tests.store.bench import Said
 from tests.store.postgres_bench import PostgresBench
 from tests.store.runs import SHORT
@@ -27,23 +24,6 @@ CHANNEL = """
 insert into fencepost.channel (name, sender, settings, secret_reference, on_uncertain)
 values ('app', 'expo', %s, 'env:EXPO_ACCESS_TOKEN', 'resend')"""
 ENQUEUE = "select id from fencepost.enqueue('app', %s, '{\"title\": \"hello\"}')"
-
-
-@contextmanager
-def running(service: PushService) -> Iterator[str]:
-    """The service on a thread of its own: a worker has its own loop. Gives its address."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    server = Server(service.script, None)
-    asyncio.run_coroutine_threadsafe(server.start(), loop).result(10)
-    try:
-        yield f"http://127.0.0.1:{server.port}"
-    finally:
-        asyncio.run_coroutine_threadsafe(server.close(), loop).result(10)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()
 
 
 @dataclass
@@ -76,8 +56,8 @@ class App:
 def app(bench: PostgresBench, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
     monkeypatch.setenv("EXPO_ACCESS_TOKEN", ACCESS)
     service = PushService()
-    with running(service) as address:
-        bench.admin.execute(CHANNEL, [Jsonb({"endpoint": address})])
+    with serving(service.script) as port:
+        bench.admin.execute(CHANNEL, [Jsonb({"endpoint": f"http://127.0.0.1:{port}"})])
         yield App(bench, service)
 
 

@@ -267,6 +267,14 @@ def test_a_message_that_was_in_doubt_before_it_was_accepted_stays_delivered(
 # --- what it costs
 
 
+def test_a_question_that_finds_nothing_writes_nothing(bench: PostgresBench) -> None:
+    """It is asked on every idle tick: no transaction id, no WAL."""
+    accepted(bench)
+    with session(bench.url) as own:
+        assert own.rows("select id from fencepost.take_receipts('{}', 100)") == []
+        assert own.rows("select pg_current_xact_id_if_assigned()") == [(None,)]
+
+
 @pytest.fixture
 def plan_bench() -> Iterator[PostgresBench]:
     """A server where nothing is vacuumed or analysed behind our back."""

@@ -10,9 +10,8 @@ from fencepost.senders.jwt import BadKey, ec_key, signed_es256
 from fencepost.senders.request import Origin
 from fencepost.senders.webpush_encryption import CURVE, point_of
 
-LIFE_SECONDS = (
-    12 * 3600
-)  # 24 h at most, says RFC 8292, 2; services with a slow clock need some room
+# 24 h at most, says RFC 8292, 2; a service whose clock is off needs some room.
+LIFE_SECONDS = 12 * 3600
 RENEWED_SECONDS = 3600  # before its end
 SERVICES_MAX = 1000
 KEY_BYTES = 32
