@@ -1,6 +1,9 @@
 """`fencepost backfill`: the same commands, to a queue or against a database."""
 
 import json
+import re
+import signal
+import subprocess
 import uuid
 from collections.abc import Iterator
 from functools import partial
@@ -13,7 +16,8 @@ from moto import mock_aws
 
 from fencepost.backfill.commands import read_command
 from fencepost.core.command import Enqueue, Move, Replay
-from tests.cli.conftest import Fencepost, call
+from rig.ground import wait_until
+from tests.cli.conftest import MODULE, Fencepost, call, environment
 from tests.store.bench import Worker, delivered
 from tests.store.postgres_bench import PostgresBench
 
@@ -47,6 +51,11 @@ def file_of(folder: Path, count: int, *, bad: tuple[int, ...] = (), size: int = 
             row = {"recipient": f"r {number}", "payload": {"title": "t" + "x" * size}}
             out.write("{oops\n" if number in bad else json.dumps(row) + "\n")
     return str(file)
+
+
+def enqueued(bench: PostgresBench) -> int:
+    ((count,),) = bench.rows("select count(*) from fencepost.notification", [])
+    return int(count)
 
 
 def bodies(queue: Any) -> list[str]:
@@ -138,6 +147,26 @@ class TestEnqueue:
         assert sorted(bodies(queue)) == sorted(sent), (
             "the same file under the same id is the same messages"
         )
+
+    @pytest.mark.slow
+    def test_interrupted_it_tells_the_id_and_under_that_it_goes_on(
+        self, bench: PostgresBench, tmp_path: Path
+    ) -> None:
+        file = file_of(tmp_path, 40_000, size=100)
+        words = ("backfill", "enqueue", file, "--channel", "web")
+        going = subprocess.Popen(
+            [*MODULE, *words], env=environment(bench.url), stderr=subprocess.PIPE, text=True
+        )
+        wait_until(lambda: enqueued(bench) > 0, 30, "the first message to be done")
+        going.send_signal(signal.SIGINT)
+        _, told = going.communicate(timeout=30)
+        assert going.returncode == 130
+        assert 0 < enqueued(bench) < 40_000
+        (id,) = re.findall(r"the same again with --id (\S+) goes on", told)
+        said = call(bench.url, *words, "--id", id)
+        assert (said.code, enqueued(bench)) == (0, 40_000), said.err
+        assert call(bench.url, *words, "--id", id).code == 0
+        assert enqueued(bench) == 40_000
 
     def test_a_file_in_s3_here(
         self, bench: PostgresBench, fencepost: Fencepost, aws: None, tmp_path: Path
