@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from email.utils import formataddr, parseaddr
 from typing import Any
 
+from fencepost.senders.mail_address import NoAddress, address_of
 from fencepost.senders.ses_settings import SesSettings
 from fencepost.senders.vocabulary import laid_over, raw_block
 
 READ = ("FromEmailAddress", "Destination", "ReplyToAddresses", "Content")  # by whom it reaches
-NOT_IN_ADDRESS = frozenset(' ,;<>()"\\\x7f') | {chr(code) for code in range(32)}
 
 
 class NoMail(ValueError):
@@ -25,26 +25,17 @@ def mail_of(payload: Mapping[str, Any], recipient: str, settings: SesSettings) -
     Raises `NoMail`.
     """
     raw = _checked(raw_block(payload, "ses"))
-    ours = {**_envelope(settings), "Destination": {"ToAddresses": [address_of(recipient)]}}
+    try:
+        to = address_of(recipient)
+    except NoAddress as wrong:
+        raise NoMail(f"recipient {wrong}") from None
+    ours = {**_envelope(settings), "Destination": {"ToAddresses": [to]}}
     if raw.get("Content", {}).keys() - {"Simple"}:  # a mail of its own (Raw, Template) instead
         return {**ours, **raw}
     mail = laid_over({**ours, "Content": {"Simple": _content(payload, settings)}}, raw)
     if not mail["Content"]["Simple"]["Body"]:
         raise NoMail("nothing to read: neither body nor html nor a raw block with Content")
     return mail
-
-
-def address_of(recipient: str) -> str:
-    """One address, its domain as DNS knows it. SES takes no other than ASCII before the @. Raises `NoMail`."""
-    local, at, domain = recipient.rpartition("@")
-    if not (local and at and domain) or NOT_IN_ADDRESS.intersection(recipient) or "@" in local:
-        raise NoMail("recipient is no mail address")
-    if not local.isascii():
-        raise NoMail("recipient has other than ASCII before the @, which SES does not take")
-    try:
-        return f"{local}@{domain.encode('idna').decode()}"
-    except UnicodeError:
-        raise NoMail("recipient's domain is no name") from None
 
 
 def named_address(text: str) -> str:
