@@ -39,6 +39,8 @@ class Way:
     def __init__(
         self, name: str, queue_url: str | None, database_url: str | None, id: uuid.UUID | None
     ) -> None:
+        if queue_url is not None:
+            _refuse_queue(queue_url)
         self.name, self.queue_url, self.database_url = name, queue_url, database_url
         self.id = id or uuid.uuid4()
 
@@ -106,6 +108,16 @@ class Way:
                 )
             )
         print_line(f"{self.name} {self.id}: {what or 'nothing to do'}")
+
+
+def _refuse_queue(url: str) -> None:
+    """Before anything is sent: SQS would answer in words of its own."""
+    if not url.startswith(("https://", "http://")):
+        raise CommandFailed("--queue-url is no URL of an SQS queue", ExitCode.USAGE)
+    if url.endswith(".fifo"):
+        raise CommandFailed(
+            "--queue-url is a FIFO queue: commands need a standard one", ExitCode.USAGE
+        )
 
 
 def _in_words(counts: Mapping[str, int], done: frozenset[str] | None) -> str:

@@ -148,6 +148,14 @@ class TestEnqueue:
             "the same file under the same id is the same messages"
         )
 
+    @pytest.mark.parametrize("url", ["way", "https://sqs.eu-central-1.amazonaws.com/1/way.fifo"])
+    def test_a_queue_that_takes_no_command_is_a_matter_of_usage(
+        self, inline: Fencepost, url: str
+    ) -> None:
+        said = inline(None, "backfill", "drain", "--queue-url", url)
+        assert (said.code, said.out) == (2, "")
+        assert "--queue-url is " in said.err
+
     @pytest.mark.slow
     def test_interrupted_it_tells_the_id_and_under_that_it_goes_on(
         self, bench: PostgresBench, tmp_path: Path
