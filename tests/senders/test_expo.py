@@ -252,6 +252,13 @@ async def test_the_vocabulary_is_taken_as_far_as_expo_knows_it() -> None:
     }
 
 
+async def test_what_no_header_can_hold_is_collapsed_by_its_hash() -> None:
+    taken = await taken_by_expo({"collapse": "é" * 32})
+    assert taken["collapseId"] == taken["tag"]
+    assert taken["collapseId"].isascii()
+    assert len(taken["collapseId"]) == 32
+
+
 async def test_a_silent_one_shows_nothing() -> None:
     payload = {
         "title": "t",
@@ -273,14 +280,18 @@ async def test_a_silent_one_shows_nothing() -> None:
 
 
 async def test_a_raw_block_is_laid_over_it_but_never_over_the_recipient() -> None:
-    raw = {"expo": {"title": "other", "subtitle": "s", "to": "ExponentPushToken[other]"}}
-    taken = await taken_by_expo({"title": "t", "body": "b", "raw": raw})
-    assert (taken["to"], taken["title"], taken["subtitle"], taken["body"]) == (
-        TOKEN,
-        "other",
-        "s",
-        "b",
-    )
+    raw = {"title": "other", "subtitle": "s", "data": {"b": 2}, "to": "ExponentPushToken[other]"}
+    taken = await taken_by_expo({"title": "t", "body": "b", "data": {"a": 1}, "raw": {"expo": raw}})
+    assert taken == {
+        "to": TOKEN,
+        "ttl": 2_419_200,
+        "title": "other",
+        "subtitle": "s",
+        "body": "b",
+        "data": {"a": 1, "b": 2},
+        "collapseId": str(KEY),
+        "tag": str(KEY),
+    }
 
 
 @pytest.mark.parametrize(

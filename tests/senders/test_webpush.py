@@ -25,14 +25,15 @@ from fencepost.core.outcome import (
     Unregistered,
 )
 from fencepost.core.reply import Phase, Reply
-from fencepost.ports import Prepared
+from fencepost.ports import NamesHosts, Prepared
+from fencepost.senders.collapse import topic_of
 from fencepost.senders.jwt import BadKey
 from fencepost.senders.registry import fault_of, kind_of
 from fencepost.senders.standing import Blame
 from fencepost.senders.trouble import Trouble
 from fencepost.senders.ttl import ttl_of
 from fencepost.senders.vapid import Vapid
-from fencepost.senders.webpush import WebPush, WebPushSettings, allowed, topic_of, webpush
+from fencepost.senders.webpush import WebPush, WebPushSettings, allowed, webpush
 from fencepost.senders.webpush_answers import meaning_of
 from tests.engine.fakes import channel as any_channel
 from tests.senders.peers import Peer
@@ -287,9 +288,16 @@ async def test_the_vocabulary_reaches_the_service_worker() -> None:
 
 
 async def test_a_raw_block_is_laid_over_it() -> None:
-    raw = {"webpush": {"title": "other", "requireInteraction": True}}
-    shown = await read_by_browser({"title": "t", "body": "b", "raw": raw})
-    assert shown == {"tag": str(KEY), "title": "other", "body": "b", "requireInteraction": True}
+    raw = {
+        "webpush": {"title": "other", "body": None, "data": {"b": 2}, "requireInteraction": True}
+    }
+    shown = await read_by_browser({"title": "t", "body": "b", "data": {"a": 1}, "raw": raw})
+    assert shown == {
+        "tag": str(KEY),
+        "title": "other",
+        "data": {"a": 1, "b": 2},
+        "requireInteraction": True,
+    }
 
 
 @pytest.mark.parametrize("urgency", ["low", "normal", "high"])
@@ -391,6 +399,15 @@ async def test_a_redirect_is_never_followed() -> None:
         server = await on.serve(redirects)
         assert await outcome(sender(on)) == Rejected("answered 302")
         assert server.log.connections == 1
+
+
+async def test_hosts_in_trouble_are_told_apart() -> None:
+    async with stage() as on:
+        push = sender(on)
+        assert isinstance(push, NamesHosts)
+        assert push.origin_of(CLAIMED.recipient) == HOST
+        assert push.origin_of(BROWSER.subscription("https://push.test:8443/p")) == "push.test:8443"
+        assert push.origin_of("not json") is None
 
 
 @pytest.mark.parametrize("recipient", ["", "not json", "{}", '{"endpoint": "http://a.test"}'])

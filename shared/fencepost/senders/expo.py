@@ -17,7 +17,7 @@ from fencepost.core.outcome import Outcome, Rejected
 from fencepost.core.reply import Reply
 from fencepost.ports import Prepared
 from fencepost.senders.body import digest_of, json_body, too_large
-from fencepost.senders.collapse import collapse_of
+from fencepost.senders.collapse import collapse_id
 from fencepost.senders.endpoint import endpoint
 from fencepost.senders.expo_answers import meaning_of, receipts_in
 from fencepost.senders.kind import SenderKind
@@ -25,7 +25,7 @@ from fencepost.senders.request import Request
 from fencepost.senders.transport import Transport
 from fencepost.senders.trouble import Trouble
 from fencepost.senders.ttl import FOUR_WEEKS_SECONDS, ttl_of
-from fencepost.senders.vocabulary import raw_block
+from fencepost.senders.vocabulary import laid_over, raw_block
 
 MESSAGE_BYTES_MAX = 4096  # of what APNs and FCM get; measured on ours without address and lifetime
 SEND = "/--/api/v2/push/send"
@@ -86,7 +86,7 @@ class Expo:
     def prepare(self, claimed: Claimed) -> Prepared | Outcome:
         if not TOKEN.fullmatch(claimed.recipient):
             return Rejected("recipient is no Expo push token")
-        content = message_of(claimed.payload, collapse_of(claimed))
+        content = message_of(claimed.payload, collapse_id(claimed))
         try:
             body = json_body(content)
         except ValueError:  # its text would quote the payload
@@ -136,8 +136,8 @@ def expo(channel: Channel, secret: str | None, transport: Transport) -> Expo:
 
 
 def message_of(payload: Mapping[str, Any], collapse: str) -> dict[str, Any]:
-    """All of a message but its address and lifetime. An `expo` block in the payload's `raw` is laid over it, key by
-    key.
+    """All of a message but its address and lifetime. An `expo` block in the payload's `raw` is laid over it, object
+    into object.
 
     A tap finds `url` in `data`, where Expo's router looks for it. `category` is the iOS category and the Android
     channel: on an Android that has no channel of that name nothing is shown, says Expo.
@@ -154,7 +154,8 @@ def message_of(payload: Mapping[str, Any], collapse: str) -> dict[str, Any]:
     if payload.get("silent"):
         said = {name: value for name, value in said.items() if name not in SHOWN}
         said["_contentAvailable"] = True
-    return {"collapseId": collapse, "tag": collapse, **said, **raw_block(payload, "expo")}
+    merged = {"collapseId": collapse, "tag": collapse}
+    return laid_over({**merged, **said}, raw_block(payload, "expo"))
 
 
 KIND = SenderKind(build=expo, settings=ExpoSettings, facility=lambda settings: Expo.facility)

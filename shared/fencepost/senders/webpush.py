@@ -1,8 +1,6 @@
 """Web Push (RFC 8030): an encrypted message to a browser, by way of the service its subscription names."""
 
-import base64
 import dataclasses
-import hashlib
 from collections.abc import Mapping
 from typing import Annotated, Any, cast
 
@@ -14,7 +12,7 @@ from fencepost.core.outcome import Outcome, Rejected
 from fencepost.core.reply import Reply
 from fencepost.ports import Prepared
 from fencepost.senders.body import digest_of, json_body, too_large
-from fencepost.senders.collapse import collapse_of
+from fencepost.senders.collapse import collapse_of, topic_of
 from fencepost.senders.kind import SenderKind
 from fencepost.senders.request import Request
 from fencepost.senders.standing import Blame, Standing
@@ -22,7 +20,7 @@ from fencepost.senders.transport import Transport
 from fencepost.senders.ttl import FOUR_WEEKS_SECONDS, ttl_of
 from fencepost.senders.unanswered import unanswered
 from fencepost.senders.vapid import Vapid, read_key
-from fencepost.senders.vocabulary import raw_block
+from fencepost.senders.vocabulary import laid_over, raw_block
 from fencepost.senders.webpush_answers import meaning_of, refuses
 from fencepost.senders.webpush_encryption import PLAINTEXT_BYTES_MAX, encrypted
 from fencepost.senders.webpush_subscription import (
@@ -119,6 +117,13 @@ class WebPush:
             return outcome
         return meaning_of(reply, self._blame(claimed, reply), attempts=claimed.attempts)
 
+    def origin_of(self, recipient: str) -> str | None:
+        """One push service's trouble is not another's."""
+        try:
+            return read_endpoint(recipient)[0].authority
+        except BadSubscription:
+            return None
+
     async def ask(self, claimed: Claimed, *, timeout_seconds: float) -> Outcome | None:
         return None  # RFC 8030 knows receipts; the services in use offer none
 
@@ -146,19 +151,12 @@ def webpush(channel: Channel, secret: str | None, transport: Transport) -> WebPu
 def rendered(payload: Mapping[str, Any], tag: str) -> bytes:
     """What the service worker reads, in JSON: mostly options of `showNotification`. Raises ValueError.
 
-    A `webpush` block in the payload's `raw` is laid over it, key by key.
+    A `webpush` block in the payload's `raw` is laid over it, object into object.
     """
     said = {name: payload[name] for name in SAME_NAME if name in payload}
     if "badge" in payload:
         said["app_badge"] = payload["badge"]  # `badge` is a picture in showNotification
-    return json_body({"tag": tag, **said, **raw_block(payload, "webpush")})
-
-
-def topic_of(collapse: str) -> str:
-    """RFC 8030, 5.4: at most 32 characters of base64url. Apple decodes them (BadWebPushTopic for an impossible
-    length), so it is always 24 bytes of a hash."""
-    hashed = hashlib.blake2b(collapse.encode(), digest_size=24).digest()
-    return base64.urlsafe_b64encode(hashed).decode("ascii")
+    return json_body(laid_over({"tag": tag, **said}, raw_block(payload, "webpush")))
 
 
 def allowed(host: str, patterns: tuple[str, ...]) -> bool:
