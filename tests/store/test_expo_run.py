@@ -8,10 +8,12 @@ from psycopg.types.json import Jsonb
 
 from fencepost.bootstrap import make_worker
 from fencepost.core.access import Database
+from fencepost.core.explain import explain
 from fencepost.core.line import Line
 from fencepost.core.notification import AttemptOutcome, Kind, NotificationId
 from fencepost.core.tally import Count
 from fencepost.settings import Settings
+from fencepost.store.operator import Operator
 from tests.senders.test_expo import ACCESS, PushService
 from tests.senders.threaded import serving
 from tests.store.bench import Said
@@ -118,3 +120,24 @@ def test_a_receipt_that_cannot_be_had_now_is_asked_for_again(app: App) -> None:
     app.bench.advance(120 * MINUTE)
     app.tick()
     assert app.bench.standing(id).reason is None
+
+
+def test_explain_tells_the_story_of_a_receipt(app: App) -> None:
+    (id,) = app.enqueue("a")
+    app.tick()
+    error = {"status": "error", "message": "…", "details": {"error": "InvalidCredentials"}}
+    app.service.tickets = {"T-1": error}
+    app.bench.advance(15 * MINUTE)
+    app.tick()
+    with Operator(app.bench.url, who="tester") as operator:
+        seen = operator.inspect(id)
+    assert seen is not None
+    told = explain(seen)
+    assert [moment.text for moment in told.timeline][-2:] == [
+        "closed as delivered: receipt_due",
+        "evidence from a callback about attempt 1: failed (provider's reference T-1): receipt: InvalidCredentials",
+    ]
+    assert told.standing.endswith("(receipt_refused)")
+    assert (
+        told.next == "nothing: its provider accepted it, and told later that it was not delivered"
+    )

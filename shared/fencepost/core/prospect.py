@@ -2,10 +2,21 @@
 
 from typing import assert_never
 
+from fencepost.core import reason
 from fencepost.core.duration import spoken
 from fencepost.core.inspection import ChannelStanding, ClosedStanding, Inspection, OpenStanding
 from fencepost.core.notification import AttemptOutcome, Kind, OnUncertain
 from fencepost.core.timeline import turns
+
+ASKED = "its provider accepted it, and is asked what became of it"
+RECEIPTS = {  # by the reason of one that was delivered
+    reason.RECEIPT_DUE: ASKED,
+    reason.RECEIPT_LATE: ASKED,
+    reason.RECEIPT_LAST: ASKED,
+    reason.RECEIPT_MISSING: "nothing: its provider accepted it, and never told what became of it",
+    reason.RECEIPT_REFUSED: "nothing: its provider accepted it, and told later that it was not delivered",
+    reason.RECEIPT_UNKNOWN: "nothing: its provider accepted it, and does not know what became of it",
+}
 
 
 def standing(seen: Inspection) -> str:
@@ -110,7 +121,7 @@ def _doubt_policy(seen: Inspection) -> str:
 def _after_closing(seen: Inspection, closed: ClosedStanding) -> str:
     match closed.kind:
         case Kind.DELIVERED:
-            return "nothing: it is delivered"
+            return RECEIPTS.get(closed.reason or "", "nothing: it is delivered")
         case Kind.DEAD:
             return f"nothing, until somebody sends it again: fencepost redrive {seen.id}"
         case Kind.UNCERTAIN:

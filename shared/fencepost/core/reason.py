@@ -26,6 +26,8 @@ POISON: Final = "poison"
 RELEASED: Final = "released"
 BAD_ROW: Final = "bad_row"  # the database refused the row's own words
 RECEIPT_DUE: Final = "receipt_due"  # delivered; its provider tells later what became of it
-RECEIPT_REFUSED: Final = "receipt_refused"  # delivered, and then its receipt said that it was not
-RECEIPT_UNKNOWN: Final = "receipt_unknown"  # … that nobody knows
-# The database has more of them: receipt_late, receipt_last, receipt_missing (080_receipts.sql).
+RECEIPT_LATE: Final = "receipt_late"  # asked about, not there yet; to be asked again
+RECEIPT_LAST: Final = "receipt_last"  # the same, for the last time
+RECEIPT_MISSING: Final = "receipt_missing"  # there never was one
+RECEIPT_REFUSED: Final = "receipt_refused"  # it says: not delivered
+RECEIPT_UNKNOWN: Final = "receipt_unknown"  # it says: nobody knows

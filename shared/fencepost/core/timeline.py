@@ -189,6 +189,8 @@ def _closed(seen: Inspection) -> list[Moment]:
     if seen.closed is None:
         return []
     kind, reason = str(seen.closed.kind), seen.closed.reason
+    if (reason or "").startswith("receipt_"):
+        reason = code_of.RECEIPT_DUE  # what became of it since is told as evidence
     if turned := turns(seen):
         kind, _, reason = (turned[0].was or "").partition(": ")
     return [
