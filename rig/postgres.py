@@ -68,7 +68,7 @@ class LocalPostgres:
         self.settings = {**DEFAULTS, **settings}
         self.process: subprocess.Popen[bytes] | None = None
         self._watch: subprocess.Popen[bytes] | None = None
-        self.port = port or _free_port()
+        self.port = _free_port(port or 0)
 
     @property
     def url(self) -> str:
@@ -173,9 +173,11 @@ def _watch(pid: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
 
-def _free_port() -> int:
+def _free_port(port: int = 0) -> int:
+    """That one, or any. Raises OSError where somebody listens: `pg_isready` would take his server for ours."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("127.0.0.1", port))
         port: int = probe.getsockname()[1]
         return port
 
