@@ -237,20 +237,21 @@ async def test_the_vocabulary_is_taken_as_far_as_slack_knows_it() -> None:
         assert set(shown) == {"channel", "text", "mrkdwn", "attachments", "metadata"}
 
 
-async def test_a_raw_block_replaces_key_by_key_but_neither_address_nor_key() -> None:
+async def test_a_raw_block_is_laid_over_it_but_neither_over_address_nor_key() -> None:
     async with stage() as on:
         raw = {
             "channel": "C0ELSE",
             "text": "*bold*",
             "unfurl_links": False,
+            "attachments": None,
             "metadata": {"event_type": "mine", "event_payload": {"a": 1, "fencepost_key": "x"}},
         }
         shown = body_of(
-            sender(on).prepare(replace(ROW, payload={"body": "B", "raw": {"slack": raw}}))
+            sender(on).prepare(replace(ROW, payload={"image": "x", "raw": {"slack": raw}}))
         )
         assert shown["channel"] == "C0123ABC"
         assert shown["text"] == "*bold*"
-        assert "mrkdwn" not in shown
+        assert not shown.keys() & {"mrkdwn", "attachments"}
         assert shown["unfurl_links"] is False
         assert shown["metadata"]["event_type"] == "mine"
         assert shown["metadata"]["event_payload"] == {"a": 1, "fencepost_key": str(KEY)}

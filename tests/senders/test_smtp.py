@@ -346,7 +346,7 @@ def test_who_answers_and_who_gets_the_bounces() -> None:
     assert read(letter.content)["Reply-To"] == "Help <help@shop.example>"
 
 
-def test_a_raw_block_replaces_key_by_key() -> None:
+def test_a_raw_block_is_laid_over_it() -> None:
     raw = {
         "subject": "S",
         "headers": {"List-Unsubscribe": "<https://shop.example/u>", "X-Tag": "ü"},
@@ -355,6 +355,12 @@ def test_a_raw_block_replaces_key_by_key() -> None:
     assert mail["Subject"] == "S"
     assert mail["List-Unsubscribe"] == "<https://shop.example/u>"
     assert mail["X-Tag"] == "ü"
+    assert text_of(mail) == "B\n"
+
+
+def test_null_takes_a_key_away() -> None:
+    mail = mail_of({"title": "T", "body": "B", "html": "<b>B</b>", "raw": {"smtp": {"html": None}}})
+    assert not mail.is_multipart()
     assert text_of(mail) == "B\n"
 
 

@@ -147,7 +147,7 @@ async def test_moved_groups_do_not_pile_up() -> None:
 # --- the message ---
 
 
-async def test_a_raw_block_replaces_key_by_key_but_not_the_chat() -> None:
+async def test_a_raw_block_is_laid_over_it_but_not_the_chat() -> None:
     async with stage() as on:
         server = BotServer()
         await on.serve(server)

@@ -215,7 +215,7 @@ async def test_a_number_twilio_would_write_in_another_way_is_not_asked_about() -
 # --- the message ---
 
 
-async def test_a_raw_block_replaces_field_by_field() -> None:
+async def test_a_raw_block_is_laid_over_it() -> None:
     async with stage() as on:
         server = TwilioServer(now=NOW)
         await on.serve(server)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fencepost.core.outcome import Rejected
-from fencepost.senders.vocabulary import plain_text, raw_block
+from fencepost.senders.vocabulary import laid_over, plain_text, raw_block
 
 TEXT_CHARACTERS_MAX = 40_000
 ATTACHMENTS_MAX = 100
@@ -18,7 +18,7 @@ ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 def message_of(payload: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """Text is shown as it is written. The keys of the `raw` block replace ours; its own `text` may hold markup."""
+    """Text is shown as it is written. The `raw` block is laid over it; its own `text` may hold markup."""
     raw = raw_block(payload, kind)
     message: dict[str, Any] = {}
     if text := plain_text(payload):
@@ -28,7 +28,7 @@ def message_of(payload: Mapping[str, Any], kind: str) -> dict[str, Any]:
     if image := payload.get("image"):
         title = payload.get("title") or image
         message["attachments"] = [{"fallback": title, "image_url": image}]
-    return {**message, **raw}
+    return laid_over(message, raw)
 
 
 def fault_of(message: Mapping[str, Any]) -> Rejected | None:

@@ -18,10 +18,10 @@ from fencepost.core.notification import Claimed
 from fencepost.senders.body import digest_of, json_body
 from fencepost.senders.mail_address import NoAddress, address_of
 from fencepost.senders.smtp_settings import SmtpSettings
-from fencepost.senders.vocabulary import raw_block
+from fencepost.senders.vocabulary import laid_over, raw_block
 
 POLICY = SMTP.clone(cte_type="7bit")  # the same bytes whatever the server's extensions
-RAW = {"subject", "text", "html", "headers"}
+NOTHING: Mapping[str, Any] = {"subject": "", "text": "", "html": "", "headers": {}}
 HEADER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,75}", re.ASCII)
 OURS = {
     "bcc",
@@ -76,14 +76,18 @@ def letter_of(claimed: Claimed, settings: SmtpSettings) -> tuple[bytes, Letter]:
 
 
 def said_in(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Subject, text, html and further headers; the keys of the `raw` block replace ours. Raises `NoMail`."""
+    """Subject, text, html and further headers; the `raw` block is laid over them. Raises `NoMail`."""
     raw = raw_block(payload, "smtp")
-    if unknown := raw.keys() - RAW:
-        known = ", ".join(sorted(RAW))
+    if unknown := raw.keys() - NOTHING.keys():
+        known = ", ".join(sorted(NOTHING))
         raise NoMail(f"raw.smtp knows {known}, and holds {len(unknown)} other")
     lines = [str(payload[key]) for key in ("body", "url") if payload.get(key)]
-    ours = {"subject": payload.get("title", ""), "text": "\n\n".join(lines)}
-    said = {**ours, "html": payload.get("html", ""), "headers": {}, **raw}
+    ours = {
+        "subject": payload.get("title", ""),
+        "text": "\n\n".join(lines),
+        "html": payload.get("html", ""),
+    }
+    said = {**NOTHING, **laid_over(ours, raw)}
     if not all(isinstance(said[key], str) for key in ("subject", "text", "html")):
         raise NoMail("raw.smtp: subject, text and html are text")
     if not (said["text"] or said["html"]):

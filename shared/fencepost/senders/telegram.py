@@ -21,7 +21,7 @@ from fencepost.senders.kind import SenderKind
 from fencepost.senders.request import Request
 from fencepost.senders.telegram_answer import meaning_of, moved_to
 from fencepost.senders.transport import Transport
-from fencepost.senders.vocabulary import plain_text, raw_block
+from fencepost.senders.vocabulary import laid_over, plain_text, raw_block
 
 TEXT_CHARACTERS_MAX = 4096
 MOVED_MAX = 1000  # groups remembered; whoever is forgotten is told again by Telegram
@@ -88,13 +88,13 @@ class Telegram:
 
 
 def message_of(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Text without markup. The keys of the `raw` block replace ours (`text`, `parse_mode`, `reply_markup`, …)."""
-    return {"text": plain_text(payload), **raw_block(payload, "telegram")}
+    """Text without markup. The `raw` block is laid over it (`text`, `parse_mode`, `reply_markup`, …)."""
+    return laid_over({"text": plain_text(payload)}, raw_block(payload, "telegram"))
 
 
 def fault_of(message: Mapping[str, Any]) -> Rejected | None:
     """Why Telegram would refuse it. Markup is counted after it was parsed, which only Telegram does."""
-    text = message["text"]
+    text = message.get("text")
     if not text:
         return Rejected("nothing to show: no title, body, url or raw block with text")
     counted = isinstance(text, str) and not message.get("parse_mode")

@@ -8,8 +8,8 @@ the page of error 90007).
 import base64
 import re
 import time
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, cast
+from collections.abc import Callable
+from typing import Annotated, cast
 from urllib.parse import urlencode
 
 import msgspec
@@ -27,7 +27,7 @@ from fencepost.senders.transport import Transport
 from fencepost.senders.twilio_answer import meaning_of
 from fencepost.senders.twilio_callback import callback_url
 from fencepost.senders.twilio_list import Wanted, find
-from fencepost.senders.vocabulary import plain_text, raw_block
+from fencepost.senders.vocabulary import laid_over, plain_text, raw_block
 
 TEXT_CHARACTERS_MAX = 1600
 VALIDITY_SECONDS_MAX = 36_000
@@ -144,17 +144,13 @@ class Twilio:
 
 
 def form_of(claimed: Claimed, settings: TwilioSettings) -> Form:
-    """What the recipient gets, sorted by name. The fields of the `raw` block replace ours. Raises ValueError."""
+    """What the recipient gets, sorted by name. The `raw` block is laid over it. Raises ValueError."""
     raw = raw_block(claimed.payload, "twilio")
     if taken := OURS & raw.keys():
         raise ValueError(f"raw.twilio may not say {min(taken)}")
     text = plain_text(claimed.payload)
-    said: Mapping[str, Any] = {
-        **settings.sender,
-        **({"Body": text} if text else {}),
-        **raw,
-        "To": claimed.recipient,
-    }
+    ours = {**settings.sender, **({"Body": text} if text else {})}
+    said = {**laid_over(ours, raw), "To": claimed.recipient}
     return tuple((name, value) for name in sorted(said) for value in _values(said[name]))
 
 
