@@ -233,7 +233,9 @@ def answered(status: int, description: str = "", **parameters: Any) -> Reply:
         ),
         (
             answered(400, "Bad Request: group chat was upgraded", migrate_to_chat_id=-1001),
-            NotSent("the group has become a supergroup: its new id is used from now on"),
+            NotSent(
+                "the group has become a supergroup: its new id is used from now on", blameless=True
+            ),
         ),
         (answered(400, "Bad Request: message is too long"), Rejected("answered 400")),
         (answered(400, "Bad Request: can't parse entities"), Rejected("answered 400")),

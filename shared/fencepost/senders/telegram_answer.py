@@ -71,7 +71,7 @@ def moved_to(reply: Reply) -> int | None:
 
 def _refused(reply: Reply, answer: Mapping[str, Any], reason: str) -> Outcome:
     if moved_to(reply) is not None:
-        return NotSent(UNSENT)
+        return NotSent(UNSENT, blameless=True)
     description = str(answer.get("description", "")).lower()
     for known in (*GONE, *GONE_OR_ANOTHER_BOTS):
         if known in description:
