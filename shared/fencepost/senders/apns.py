@@ -17,7 +17,7 @@ from fencepost.core.channel import Channel, Facility
 from fencepost.core.notification import Claimed
 from fencepost.core.outcome import Outcome, Rejected
 from fencepost.core.reply import Reply
-from fencepost.ports import Prepared
+from fencepost.ports import Prepared, SendCancelled
 from fencepost.senders.apns_answers import meaning_of, token_expired
 from fencepost.senders.apns_message import ForeignAps, content_of, shows
 from fencepost.senders.apns_token import ProviderToken
@@ -128,19 +128,27 @@ class Apns:
         request = Request(
             origin=self._origin, target=message.target, headers=headers, body=message.body
         )
-        reply = await self._transport.send(request, timeout_seconds=timeout_seconds)
-        self._topic_accepted = self._topic_accepted or reply.status == 200
-        if token_expired(reply):
-            self._refused = token
-            if not refused_before:
-                return dataclasses.replace(reply, reason=Trouble.KEYS_REFUSED)
-        return reply
+        try:
+            reply = await self._transport.send(request, timeout_seconds=timeout_seconds)
+        except SendCancelled as stopped:
+            raise SendCancelled(self._judged(stopped.reply, token, refused_before)) from None
+        return self._judged(reply, token, refused_before)
 
     def classify(self, claimed: Claimed, reply: Reply) -> Outcome:
         return meaning_of(reply, topic_accepted=self._topic_accepted)
 
     async def ask(self, claimed: Claimed, *, timeout_seconds: float) -> Outcome | None:
         return None  # Apple keeps a delivery log for the sandbox's console only
+
+    def _judged(self, reply: Reply, token: str, refused_before: bool) -> Reply:
+        """A token that is called expired for the first time may have met a clock or have waited: not final."""
+        self._topic_accepted = self._topic_accepted or reply.status == 200
+        if not token_expired(reply):
+            return reply
+        self._refused = token
+        if refused_before:
+            return reply
+        return dataclasses.replace(reply, reason=Trouble.KEYS_REFUSED.value)
 
     def _headers(self, claimed: Claimed) -> tuple[tuple[str, str], ...]:
         """What stays the same in every attempt. A background push of priority 10 would be refused."""
