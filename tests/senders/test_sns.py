@@ -27,6 +27,7 @@ from fencepost.core.outcome import (
 )
 from fencepost.core.reply import Phase, Reply
 from fencepost.ports import Prepared
+from fencepost.senders.fcm_message import content_of
 from fencepost.senders.registry import fault_of
 from fencepost.senders.sns import Sns, meaning_of, sns
 from fencepost.senders.sns_message import SMS_CHARACTERS_MAX, Publication, publication_of
@@ -248,33 +249,30 @@ def test_apple_gets_what_apple_knows(platform: str) -> None:
 
 
 def test_fcm_gets_what_fcm_knows() -> None:
-    assert block("GCM") == {
-        "fcmV1Message": {
-            "message": {
-                "notification": {
-                    "title": "Dein Paket 😀",
-                    "body": "Es ist unterwegs.",
-                    "image": "https://shop.example/7.png",
-                },
-                "data": {
-                    "order": "7",
-                    "count": "2",
-                    "more": '{"a":[1]}',
-                    "url": "https://shop.example/7",
-                },
-                "android": {
-                    "priority": "HIGH",
-                    "collapse_key": "order-7",
-                    "notification": {
-                        "tag": "order-7",
-                        "channel_id": "parcel",
-                        "sound": "ding",
-                        "icon": "box",
-                        "notification_count": 3,
-                    },
-                },
-            }
-        }
+    """The same message that our own sender for FCM sends, without its token."""
+    message = block("GCM")["fcmV1Message"]["message"]
+    assert message == content_of(row(endpoint("GCM")))
+    assert message["notification"] == {
+        "title": "Dein Paket 😀",
+        "body": "Es ist unterwegs.",
+        "image": "https://shop.example/7.png",
+    }
+    assert message["data"] == {
+        "order": "7",
+        "count": "2",
+        "more": '{"a":[1]}',
+        "url": "https://shop.example/7",
+    }
+    assert message["android"] == {
+        "priority": "HIGH",
+        "collapse_key": "order-7",
+        "notification": {
+            "tag": "order-7",
+            "channel_id": "parcel",
+            "sound": "ding",
+            "icon": "box",
+            "notification_count": 3,
+        },
     }
 
 
@@ -312,7 +310,9 @@ def test_what_is_silent_shows_nothing() -> None:
         "fencepost_key": str(KEY),
     }  # by which the app tells a repeat
     assert block("APNS", quiet) == {**woken, "sync": "1"}
-    assert block("GCM", quiet) == {"fcmV1Message": {"message": {"data": {"sync": "1"}}}}
+    message = block("GCM", quiet)["fcmV1Message"]["message"]
+    assert message["data"] == {"sync": "1", "fencepost_key": str(KEY)}
+    assert "notification" not in message
     found = published(endpoint("APNS"), quiet).attributes
     assert found["AWS.SNS.MOBILE.APNS.PUSH_TYPE"] == "background"
     assert found["AWS.SNS.MOBILE.APNS.PRIORITY"] == "5", "Apple refuses any other"
@@ -334,7 +334,12 @@ def test_data_alone_is_told_to_apple_as_what_it_is() -> None:
 
 @pytest.mark.parametrize(
     ("urgency", "apple", "fcm"),
-    [("low", "5", "NORMAL"), ("normal", "10", None), ("high", "10", "HIGH"), (None, "10", None)],
+    [
+        ("low", "5", "NORMAL"),
+        ("normal", "10", "NORMAL"),
+        ("high", "10", "HIGH"),
+        (None, "10", None),
+    ],
 )
 def test_urgency_is_handed_on(urgency: str | None, apple: str, fcm: str | None) -> None:
     payload = {"title": "t", **({"urgency": urgency} if urgency else {})}
@@ -445,11 +450,19 @@ def test_an_endpoint_of_elsewhere_is_no_reason_to_stop_the_channel() -> None:
     assert published(endpoint("GCM"), account_id="123456789012")
 
 
-@pytest.mark.parametrize("payload", [{}, {"html": "<p>x</p>"}, {"badge": 0, "type": "x"}])
+@pytest.mark.parametrize("payload", [{}, {"html": "<p>x</p>"}, {"thread": "t", "type": "x"}])
 def test_a_message_that_says_nothing_is_rejected(payload: Any) -> None:
     assert refusal(PHONE, payload).startswith("nothing to say")
     assert refusal(endpoint("GCM"), payload).startswith("nothing to show")
     assert refusal(endpoint("WNS"), payload).startswith("nothing to show")
+
+
+def test_a_raw_block_names_no_other_recipient() -> None:
+    """SNS puts the endpoint's own token there."""
+    raw = {"sns": {"GCM": {"token": "another"}}}
+    assert refusal(endpoint("GCM"), {"title": "t", "raw": raw}) == (
+        "raw.sns.GCM names a target: that is the recipient's place"
+    )
 
 
 def test_an_app_is_not_woken_for_nothing() -> None:
@@ -469,8 +482,9 @@ def test_the_platforms_limit_is_of_encoded_bytes(platform: str, limit: int) -> N
 
     def size(text: str) -> int:
         made = block(platform, {"body": text})
-        counted = made["fcmV1Message"]["message"] if platform == "GCM" else made
-        return len(json.dumps(counted, ensure_ascii=False, separators=(",", ":")).encode())
+        if platform == "GCM":
+            made = {"notification": made["fcmV1Message"]["message"]["notification"]}
+        return len(json.dumps(made, ensure_ascii=False, separators=(",", ":")).encode())
 
     room = (limit - size("😀")) // 4
     fits = "😀" * (1 + room)

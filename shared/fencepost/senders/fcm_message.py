@@ -49,8 +49,21 @@ def shows(payload: Mapping[str, Any]) -> bool:
 
 
 def content_of(claimed: Claimed) -> dict[str, Any]:
-    """All of a message but its target and its lifetime. An `fcm` block in the payload's `raw` is laid over it, object
-    into object. Raises `NoTarget` where that names one, and ValueError for data without JSON form.
+    """All of a message but its target and its lifetime: what we say, and an `fcm` block in the payload's `raw` laid
+    over it, object into object. Raises `NoTarget` where that names one, and ValueError for data without JSON form."""
+    return overlaid(said_of(claimed), raw_block(claimed.payload, "fcm"))
+
+
+def overlaid(said: Mapping[str, Any], block: Mapping[str, Any]) -> dict[str, Any]:
+    """Raises `NoTarget`."""
+    message = laid_over(said, block)
+    if any(name in message for name in TARGETS):
+        raise NoTarget("payload.raw.fcm names a target: that is the recipient's place")
+    return {name: value for name, value in message.items() if value != {}}
+
+
+def said_of(claimed: Claimed) -> dict[str, Any]:
+    """Raises ValueError for data without JSON form.
 
     On the screen a repeat replaces the first: tag, collapse id and web tag are the payload's `collapse` or else the
     notification's key. What shows nothing carries the key in its data instead. `collapse_key` (what waits for a device
@@ -67,10 +80,7 @@ def content_of(claimed: Claimed) -> dict[str, Any]:
         said["notification"] = {name: payload[name] for name in SHOWN if name in payload}
     if data := _data(claimed):
         said["data"] = data
-    message = laid_over(said, raw_block(payload, "fcm"))
-    if any(name in message for name in TARGETS):
-        raise NoTarget("payload.raw.fcm names a target: that is the recipient's place")
-    return {name: value for name, value in message.items() if value != {}}
+    return said
 
 
 def lifetime(ttl: int, now: float) -> dict[str, Any]:

@@ -6,19 +6,20 @@ payloads*, *Reserved message attributes for mobile push notifications*; Apple, *
 Firebase, *REST v1 messages*.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost.core.notification import Claimed
-from fencepost.senders.apns_message import ForeignAps, said_of, shows
-from fencepost.senders.body import json_body
-from fencepost.senders.collapse import collapse_id, collapse_of
+from fencepost.senders import apns_message, fcm_message
+from fencepost.senders.collapse import collapse_id
 from fencepost.senders.vocabulary import laid_over
 
 APPLE = ("APNS", "APNS_VOIP", "MACOS")
 PUSH_BYTES_MAX = 4_096
 VOIP_BYTES_MAX = 5_120
+RESERVED_BY_FCM = re.compile(r"(from|message_type)$|google\.|gcm\.", re.ASCII)
 UNSHOWN = ("data", "url", "image")  # what an app is woken for
 
 
@@ -35,15 +36,15 @@ class Block:
 
 
 def push_block(claimed: Claimed, platform: str, raw: Mapping[str, Any]) -> Block | None:
-    """None: the platform gets the plain text. `raw` has blocks by platform; APNS's is its sandbox's too."""
+    """As our own senders for Apple and Google say it. None: the platform gets the plain text.
+
+    `raw` has blocks by platform; APNS's is its sandbox's too. Raises `NoMessage`."""
     family = _family(platform)
     over = raw.get(platform, raw.get(family, {}))
     if family == "GCM":
-        message = laid_over(fcm_message(claimed), over)
-        return Block({"fcmV1Message": {"message": message}}, message) if message else None
+        return _google(claimed, over)
     if family in APPLE:
-        said = apple_payload(claimed, background=_background(claimed, platform))
-        over = laid_over(said, over)
+        over = laid_over(_apple(claimed, background=_background(claimed, platform)), over)
     return Block(over, over) if over else None
 
 
@@ -71,72 +72,42 @@ def bytes_max(platform: str) -> int:
     return VOIP_BYTES_MAX if _family(platform) == "APNS_VOIP" else PUSH_BYTES_MAX
 
 
-def apple_payload(claimed: Claimed, *, background: bool) -> dict[str, Any]:
-    """As our own sender for APNs makes it. Empty where there is nothing to show and nothing to wake for.
-
-    Raises `NoMessage`."""
-    payload = claimed.payload
-    if not (shows(payload) or payload.get("silent") or any(payload.get(key) for key in UNSHOWN)):
+def _apple(claimed: Claimed, *, background: bool) -> dict[str, Any]:
+    if not _says_something(claimed.payload):
         return {}
     try:
-        return said_of(payload, claimed.idempotency_key, background=background)
-    except ForeignAps:
+        return apns_message.said_of(claimed.payload, claimed.idempotency_key, background=background)
+    except apns_message.ForeignAps:
         raise NoMessage("payload.data: the key aps is Apple's") from None
 
 
+def _google(claimed: Claimed, over: Mapping[str, Any]) -> Block | None:
+    """FCM v1 without the token, which SNS adds. Counted as JSON, which is a little more than FCM counts."""
+    said = fcm_message.said_of(claimed) if _says_something(claimed.payload) else {}
+    try:
+        message = fcm_message.overlaid(said, over)
+    except fcm_message.NoTarget:
+        raise NoMessage("raw.sns.GCM names a target: that is the recipient's place") from None
+    data = message.get("data", {})
+    if isinstance(data, Mapping) and any(map(RESERVED_BY_FCM.match, data)):
+        raise NoMessage(
+            "data has a key that FCM keeps for itself (from, message_type, google., gcm.)"
+        )
+    counted: dict[str, Any] = {
+        key: message[key] for key in ("notification", "data") if key in message
+    }
+    return Block({"fcmV1Message": {"message": message}}, counted) if message else None
+
+
+def _says_something(payload: Mapping[str, Any]) -> bool:
+    """Whether there is anything to show, to hear or to wake an app for."""
+    shown = apns_message.shows(payload) or payload.get("silent")
+    return bool(shown or any(payload.get(key) for key in UNSHOWN))
+
+
 def _background(claimed: Claimed, platform: str) -> bool:
-    return _family(platform) != "APNS_VOIP" and not shows(claimed.payload)
-
-
-def fcm_message(claimed: Claimed) -> dict[str, Any]:
-    """An FCM v1 message without its token, which SNS adds. Raises `NoMessage`."""
-    payload = claimed.payload
-    shown: dict[str, Any] = {}
-    if payload.get("silent") is not True:
-        shown = {key: payload[key] for key in ("title", "body", "image") if payload.get(key)}
-    message: dict[str, Any] = {"notification": shown, "data": _fcm_data(payload)}
-    message = {key: value for key, value in message.items() if value}
-    if message and (android := _android(claimed, visible=bool(shown))):
-        message["android"] = android
-    return message
-
-
-def _android(claimed: Claimed, *, visible: bool) -> dict[str, Any]:
-    payload = claimed.payload
-    look = {
-        "tag": collapse_of(claimed),  # one with the same tag takes the place of what is shown
-        "channel_id": payload.get("category"),
-        "sound": payload.get("sound"),
-        "icon": payload.get("icon"),
-        "notification_count": _whole(payload.get("badge")),
-    }
-    known = {
-        "priority": {"high": "HIGH", "low": "NORMAL"}.get(payload.get("urgency", "")),
-        "collapse_key": payload.get("collapse"),  # not our own key: FCM keeps four of them a device
-        "notification": {key: value for key, value in look.items() if value is not None},
-    }
-    if not visible:
-        del known["notification"]
-    return {key: value for key, value in known.items() if value}
-
-
-def _fcm_data(payload: Mapping[str, Any]) -> dict[str, str]:
-    """FCM's values are strings: what is none goes as JSON."""
-    data = {**({"url": payload["url"]} if "url" in payload else {}), **payload.get("data", {})}
-    for key in data:
-        if key in ("from", "message_type") or key.startswith(("google.", "gcm.")):
-            raise NoMessage(
-                "data has a key that FCM keeps for itself (from, message_type, google., gcm.)"
-            )
-    return {
-        key: value if isinstance(value, str) else json_body(value).decode()
-        for key, value in data.items()
-    }
+    return _family(platform) != "APNS_VOIP" and not apns_message.shows(claimed.payload)
 
 
 def _family(platform: str) -> str:
     return platform.removesuffix("_SANDBOX")
-
-
-def _whole(number: float | None) -> int | None:
-    return None if number is None else int(number)
