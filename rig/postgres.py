@@ -178,8 +178,8 @@ def _free_port(port: int = 0) -> int:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind(("127.0.0.1", port))
-        port: int = probe.getsockname()[1]
-        return port
+        found: int = probe.getsockname()[1]
+        return found
 
 
 def _unprivileged() -> int | None:
