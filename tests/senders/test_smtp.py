@@ -26,7 +26,7 @@ from fencepost.ports import Prepared, SendCancelled
 from fencepost.senders.registry import fault_of
 from fencepost.senders.smtp import Smtp, smtp
 from fencepost.senders.smtp_answer import meaning_of
-from fencepost.senders.smtp_mail import letter_of
+from fencepost.senders.smtp_mail import Letter, letter_of
 from fencepost.senders.smtp_settings import Account, SmtpSettings, read_account
 from tests.senders.claimed import KEY, claimed
 from tests.senders.mail_server import (
@@ -423,6 +423,35 @@ async def test_what_would_be_no_mail_or_another_one_is_rejected_before(
 ) -> None:
     row = replace(ROW, recipient=recipient, payload=payload or {"body": "B"})
     assert clear(25).prepare(row) == Rejected(reason)
+
+
+ODD = st.text(st.sampled_from("ab.-_é1%'\"()<>[]:;,@\\ \t\r\n\0\x7f\x85\u2028"), max_size=8)
+
+
+@settings(deadline=None)
+@given(local=ODD | st.just("a"), domain=ODD | st.just("b.c"), title=ODD, header=ODD)
+def test_whatever_is_asked_for_it_is_one_mail_to_one_address_or_none(
+    local: str, domain: str, title: str, header: str
+) -> None:
+    raw = {"smtp": {"headers": {"X-A": header}}}
+    row = replace(
+        ROW, recipient=f"{local}@{domain}", payload={"title": title, "body": "B", "raw": raw}
+    )
+    made = clear(25).prepare(row)
+    assert isinstance(made, Prepared | Rejected)
+    if isinstance(made, Prepared):
+        letter = made.request
+        assert isinstance(letter, Letter)
+        assert letter.recipient.isascii()
+        assert letter.recipient.isprintable()
+        assert not set(letter.recipient) & set(' <>,;:"')
+        names = [
+            line.split(b":")[0] for line in letter.content.split(b"\r\n\r\n")[0].split(b"\r\n")
+        ]
+        said = {name.decode() for name in names if not name.startswith((b" ", b"\t"))}
+        assert said <= {
+            "From", "To", "Subject", "Message-ID", "X-A", "Content-Type", "Content-Transfer-Encoding", "MIME-Version"
+        }  # fmt: skip
 
 
 def test_a_subject_is_one_line() -> None:

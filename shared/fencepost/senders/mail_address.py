@@ -1,6 +1,10 @@
 """Mail addresses as SMTP may carry them: one, without anything that could begin another command or header."""
 
-NOT_IN_ADDRESS = frozenset(' ,;:<>()[]"\\\x7f') | {chr(code) for code in range(32)}
+import re
+
+# RFC 5322, 3.2.3 (dot-atom), and names as DNS and mail servers know them. No quoted local part: nobody has one.
+LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*", re.ASCII)
+DOMAIN = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", re.ASCII)
 
 
 class NoAddress(ValueError):
@@ -12,12 +16,13 @@ def address_of(text: str) -> str:
 
     Other than ASCII before the @ would need SMTPUTF8 (RFC 6531) at every server on the way, and is refused.
     """
-    local, at, domain = text.rpartition("@")
-    if not (local and at and domain) or "@" in local or NOT_IN_ADDRESS.intersection(text):
-        raise NoAddress("is no mail address")
-    if not local.isascii():
+    local, _, domain = text.rpartition("@")
+    if local and domain and not local.isascii():
         raise NoAddress("has other than ASCII before the @")
     try:
-        return f"{local}@{domain.encode('idna').decode('ascii')}"
+        named = domain.encode("idna").decode("ascii")
     except UnicodeError:
         raise NoAddress("has a domain that is no name") from None
+    if not (LOCAL.fullmatch(local) and DOMAIN.fullmatch(named)):
+        raise NoAddress("is no mail address")
+    return f"{local}@{named}"
