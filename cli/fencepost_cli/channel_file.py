@@ -33,7 +33,9 @@ class Channel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
 
     sender: Name
     settings: dict[str, Any] = {}
-    secret: str | None = None  # where it is: env:NAME or file:PATH
+    secret: str | None = (
+        None  # where it is: env:NAME, file:PATH, secretsmanager:NAME[#KEY], ssm:NAME[#KEY]
+    )
     slots: Whole | None = None
     rate: Annotated[float, Meta(ge=1e-6, le=1e6)] | None = None
     burst: Annotated[float, Meta(ge=1, le=1e6)] | None = None
@@ -96,9 +98,10 @@ def _refuse_pasted_secret(file: Path, name: str, reference: str | None) -> None:
     if reference is None:
         return
     kind, _, place = reference.partition(":")
-    if kind not in ("env", "file") or not place.strip():
+    if kind not in ("env", "file", "secretsmanager", "ssm") or not place.strip():
         raise CommandFailed(
-            f"{file}: channel {name}: secret says where the secret is, env:NAME or file:PATH; it is not the secret"
+            f"{file}: channel {name}: secret says where the secret is"
+            " (env:NAME, file:PATH, secretsmanager:NAME, ssm:NAME); it is not the secret"
         )
 
 

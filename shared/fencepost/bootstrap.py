@@ -14,6 +14,7 @@ from fencepost.core.access import Database, ImpossibleAccess
 from fencepost.ports import Access, AccessUnavailable
 from fencepost.receipts import AskForReceipts
 from fencepost.scale_out import ScaleOut
+from fencepost.secret_places import SecretPlaces
 from fencepost.senders.evidence_queue import EvidenceQueue
 from fencepost.senders.registry import SenderRegistry, fault_of
 from fencepost.senders.transport import Transport
@@ -26,7 +27,8 @@ from fencepost.worker import Parts, Worker
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from aws_lambda_powertools.utilities.parameters import SecretsProvider
+    from aws_lambda_powertools.utilities.parameters import SecretsProvider, SSMProvider
+    from botocore.config import Config
 
     from fencepost.backfill.records import Records
     from fencepost.core.command import CommandId
@@ -55,6 +57,7 @@ class Secrets:
         self._provider: SecretsProvider | None = None
 
     def fetch(self, secret_id: str, max_age_seconds: float, anew: bool) -> str:
+        """A secret of Secrets Manager. Raises `AccessUnavailable`."""
         from aws_lambda_powertools.utilities.parameters.exceptions import GetParameterError
         from botocore.exceptions import BotoCoreError
 
@@ -68,14 +71,48 @@ class Secrets:
 
 def _secrets_provider() -> "SecretsProvider":
     from aws_lambda_powertools.utilities.parameters import SecretsProvider
+
+    return SecretsProvider(boto_config=_patience())
+
+
+def _patience() -> "Config":
     from botocore.config import Config
 
-    patience = Config(
+    return Config(
         connect_timeout=SECRET_TIMEOUT_SECONDS,
         read_timeout=SECRET_TIMEOUT_SECONDS,
         retries={"total_max_attempts": 1},
     )
-    return SecretsProvider(boto_config=patience)
+
+
+class Parameters:
+    """Parameter Store, in the same way."""
+
+    def __init__(self) -> None:
+        self._provider: SSMProvider | None = None
+
+    def fetch(self, name: str, max_age_seconds: float, anew: bool) -> str:
+        """A parameter of Systems Manager, decrypted where it is encrypted. Raises `AccessUnavailable`."""
+        from aws_lambda_powertools.utilities.parameters import SSMProvider
+        from aws_lambda_powertools.utilities.parameters.exceptions import GetParameterError
+        from botocore.exceptions import BotoCoreError
+
+        try:
+            self._provider = self._provider or SSMProvider(boto_config=_patience())
+            age = int(max_age_seconds)
+            found = self._provider.get(name, max_age=age, decrypt=True, force_fetch=anew)
+        except (GetParameterError, BotoCoreError) as error:
+            raise AccessUnavailable(f"the parameter {name} cannot be read: {error}") from None
+        return str(found or "")
+
+
+def secret_places(settings: Settings) -> SecretPlaces:
+    """Where the channels' secrets are. Nothing is read yet."""
+    return SecretPlaces(
+        local=read_secret,
+        stores={"secretsmanager": Secrets().fetch, "ssm": Parameters().fetch},
+        max_age_seconds=settings.secret_max_age_seconds,
+    )
 
 
 def sign_token(host: str, port: int, user: str) -> str:
@@ -99,7 +136,8 @@ def make_worker(settings: Settings, *, lines: Lines, metrics: Metrics = no_metri
     )
     url = settings.queue_url
     queue = EvidenceQueue(url) if url else None
-    senders = SenderRegistry(read_secret, Transport())
+    places = secret_places(settings)
+    senders = SenderRegistry(places.read, Transport(), renew_secret=places.read_anew)
     parts = Parts(
         store=store,
         senders=senders,

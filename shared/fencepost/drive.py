@@ -26,6 +26,7 @@ from fencepost.core.step import (
     Tick,
     Unanswered,
 )
+from fencepost.credentials import Credentials
 from fencepost.deadline import THAW_TURNS, stop
 from fencepost.ports import Clock, Sender, Senders, Store, StoreFailed
 
@@ -71,7 +72,7 @@ class Drive:
     ) -> None:
         self._machine = machine
         self._around = around
-        self._senders = senders
+        self._credentials = Credentials(around.senders, senders)
         self._budget = budget
         self._events: asyncio.Queue[Event | BaseException] = asyncio.Queue()
         self._flights: dict[Held, asyncio.Task[Landing]] = {}
@@ -137,15 +138,17 @@ class Drive:
                 assert_never(command)
 
     def _send(self, claimed: Claimed, seconds: float) -> None:
-        sender, clock = self._senders[claimed.channel], self._around.clock
         self._launch(
-            claimed.held,
-            lambda: attempt(sender, claimed, timeout_seconds=seconds, clock=clock),
-            unbegun=never_began(claimed),
+            claimed.held, lambda: self._attempt(claimed, seconds), unbegun=never_began(claimed)
         )
 
+    async def _attempt(self, claimed: Claimed, seconds: float) -> Replied:
+        sender, clock = self._credentials[claimed.channel], self._around.clock
+        replied = await attempt(sender, claimed, timeout_seconds=seconds, clock=clock)
+        return await self._credentials.judge(claimed.channel, sender, replied)
+
     def _ask(self, claimed: Claimed, seconds: float) -> None:
-        sender = self._senders[claimed.channel]
+        sender = self._credentials[claimed.channel]
         self._launch(
             claimed.held,
             lambda: ask(sender, claimed, timeout_seconds=seconds),

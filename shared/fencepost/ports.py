@@ -142,6 +142,16 @@ class SenderUnavailable(Exception):
     """This channel cannot send: one line why, without secrets. The channel is paused, its rows wait."""
 
 
+@runtime_checkable
+class RenewsCredentials(Protocol):
+    """What `Senders` may do beside: look for other credentials when a provider refuses the ones there are."""
+
+    async def renewed(self, channel: ChannelId) -> Sender | None:
+        """The channel's sender with other credentials, where there are others by now; None: there are none, or it was
+        asked a short while ago. Never raises."""
+        ...
+
+
 class Clock(Protocol):
     """Durations only: a monotonic clock in seconds."""
 
@@ -157,6 +167,7 @@ __all__ = [
     "NamesHosts",
     "Prepared",
     "Receipts",
+    "RenewsCredentials",
     "SendCancelled",
     "Sender",
     "SenderUnavailable",

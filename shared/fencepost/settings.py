@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from fencepost.core.access import (
+    SECRET_MAX_AGE_SECONDS,
     Credentials,
     Database,
     FromIam,
@@ -29,6 +30,7 @@ INSTALLATION = "FENCEPOST_INSTALLATION"
 CHANNELS = "FENCEPOST_CHANNELS"
 RELEASE_HASH = "FENCEPOST_RELEASE_HASH"
 QUEUE_URL = "FENCEPOST_QUEUE_URL"
+AGE_OF_SECRETS = "FENCEPOST_SECRET_MAX_AGE_SECONDS"
 DRAIN_MESSAGES = "FENCEPOST_DRAIN_MESSAGES_MAX"
 DURATIONS = {  # field of Timing → variable
     "send_timeout_seconds": "FENCEPOST_SEND_TIMEOUT_SECONDS",
@@ -57,6 +59,7 @@ class Settings:
     timing: Timing = field(default_factory=Timing)
     queue_url: str | None = None  # takes what a run cannot say, and what carries a command on
     drain_messages_max: int = MESSAGES_DEFAULT  # of one wave; 0: no run asks for others
+    secret_max_age_seconds: float = SECRET_MAX_AGE_SECONDS  # of a channel's secret kept by AWS
 
 
 def read_settings(
@@ -74,6 +77,7 @@ def read_settings(
         timing=_timing(given),
         queue_url=_queue_url(given.get(QUEUE_URL, "")),
         drain_messages_max=_drain_messages(given),
+        secret_max_age_seconds=_secret_max_age(given),
     )
 
 
@@ -94,7 +98,8 @@ def read_secret(reference: str, environment: Mapping[str, str] | None = None) ->
         case "file":
             secret = _contents(Path(place))
         case _:
-            raise SecretMissing(f"a secret reference starts with env: or file:, not {kind[:20]!r}")
+            places = "env:, file:, secretsmanager: or ssm:"
+            raise SecretMissing(f"a secret reference starts with {places}")
     if not secret.strip():
         raise SecretMissing(f"{reference} is missing or empty")
     return secret.strip()
@@ -180,6 +185,15 @@ def _drain_messages(given: Mapping[str, str]) -> int:
     if not (text.isascii() and text.isdecimal() and int(text) <= MESSAGES_MAX):
         raise SettingsError(f"{DRAIN_MESSAGES} is {text[:40]!r}: it is 0 to {MESSAGES_MAX}.")
     return int(text)
+
+
+def _secret_max_age(given: Mapping[str, str]) -> float:
+    age = _seconds(given, AGE_OF_SECRETS)
+    if age is None:
+        return SECRET_MAX_AGE_SECONDS
+    if not 1.0 <= age <= 86400.0:
+        raise SettingsError(f"{AGE_OF_SECRETS} is {age:g}: it is 1 to 86400 seconds.")
+    return age
 
 
 def _timing(given: Mapping[str, str]) -> Timing:

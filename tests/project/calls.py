@@ -16,6 +16,7 @@ ROOT_MODULE = "fencepost.bootstrap"
 NO_OPERATION = {  # calls that are no method of a client
     "generate_db_auth_token": {"rds-db:connect"},  # signed here, allowed where it is used
     "SecretsProvider": {"secretsmanager:GetSecretValue"},
+    "SSMProvider": {"ssm:GetParameter"},
     "Ses": {"ses:SendEmail", "ses:SendRawEmail"},  # over our own transport
     "Sns": {"sns:Publish"},
 }

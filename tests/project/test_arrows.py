@@ -22,6 +22,7 @@ ROOMS = {
     "fencepost.attempt": {"fencepost.core", "fencepost.deadline", "fencepost.ports"},
     "fencepost.drive": {
         "fencepost.core",
+        "fencepost.credentials",
         "fencepost.deadline",
         "fencepost.ports",
         "fencepost.attempt",
@@ -33,6 +34,8 @@ ROOMS = {
         "fencepost.drive",
     },
     "fencepost.settings": {"fencepost.core"},
+    "fencepost.credentials": {"fencepost.core", "fencepost.ports"},
+    "fencepost.secret_places": {"fencepost.ports", "fencepost.settings"},
     "fencepost.telemetry": {"fencepost.core", "fencepost.ports"},
     "fencepost.deployment": {
         "fencepost.core",
@@ -71,6 +74,7 @@ ROOMS = {
         "fencepost.ports",
         "fencepost.receipts",
         "fencepost.scale_out",
+        "fencepost.secret_places",
         "fencepost.senders",
         "fencepost.settings",
         "fencepost.store",

@@ -30,6 +30,8 @@ WITHIN = {  # action → what its resource must name, and nothing else that coul
     "sns": {"PushArns"},
 }
 OF_ALL = ("Backfill", "Mail", "Push")  # what is not one function's own
+OF_CHANNELS = {"ChannelSecretArns", "ChannelParameterArns"}
+READS_SECRETS = {"secretsmanager:GetSecretValue", "ssm:GetParameter"}
 PHONES = {  # a number is no ARN: what is no ARN of SNS is every number, and neither topic nor app
     "Effect": "Allow",
     "Action": "sns:Publish",
@@ -64,7 +66,13 @@ def test_the_calls_are_found_where_they_are_known_to_be() -> None:
     """Else the comparison would hold for a search that finds nothing."""
     reaches_database = {"rds-db:connect", "secretsmanager:GetSecretValue"}
     assert actions_of("migrate") == reaches_database
-    sends = {"sqs:SendMessage", "ses:SendEmail", "ses:SendRawEmail", "sns:Publish"}
+    sends = {
+        "ssm:GetParameter",
+        "sqs:SendMessage",
+        "ses:SendEmail",
+        "ses:SendRawEmail",
+        "sns:Publish",
+    }
     assert actions_of("deliver") == reaches_database | sends
     assert actions_of("backfill") == actions_of("deliver") | {"s3:GetObject", "s3:GetObjectVersion"}
 
@@ -75,6 +83,9 @@ def test_every_statement_is_about_this_functions_own_resource(name: str) -> None
         assert statement["Effect"] == "Allow"
         if "NotResource" in statement:
             assert statement == PHONES
+            continue
+        if named(statement["Resource"]) <= OF_CHANNELS:
+            assert actions(statement) <= READS_SECRETS
             continue
         for action in actions(statement):
             service, _, verb = action.partition(":")
@@ -113,16 +124,24 @@ def test_the_only_wildcard_is_for_network_interfaces_and_not_for_the_code() -> N
     assert set(deny["Condition"]["ArnLike"]) == {"lambda:SourceFunctionArn"}
 
 
-@pytest.mark.parametrize("policy", ["mail-send", "push-send", "sms-send"])
+CONDITIONS = {
+    "mail-send": "SendsMail",
+    "push-send": "SendsPush",
+    "sms-send": "SendsText",
+    "channel-secrets": "KeepsSecrets",
+    "channel-parameters": "KeepsParameters",
+}
+
+
+@pytest.mark.parametrize("policy", CONDITIONS)
 def test_a_way_out_that_nobody_asked_for_is_closed(policy: str) -> None:
-    conditions = {"mail-send": "SendsMail", "push-send": "SendsPush", "sms-send": "SendsText"}
     for name in ("DeliverFunction", "BackfillFunction"):
         (chosen,) = (
             one["If"]
             for one in role_of(name)["Policies"]
             if "If" in one and one["If"][1].get("PolicyName") == policy
         )
-        assert chosen[0] == conditions[policy]
+        assert chosen[0] == CONDITIONS[policy]
         assert chosen[2] == {"Ref": "AWS::NoValue"}
-    for parameter in ("MailArns", "PushArns", "SendsSms"):
+    for parameter in ("MailArns", "PushArns", "SendsSms", *sorted(OF_CHANNELS)):
         assert template()["Parameters"][parameter]["Default"] in ("", "false")

@@ -17,7 +17,7 @@ DATABASE = {
     settings.DATABASE_CA_FILE,
 }
 EVERYWHERE = {settings.INSTALLATION, settings.RELEASE_HASH, *DATABASE}
-LEFT_AT_THEIR_DEFAULT = {settings.CREDENTIALS_MAX_AGE}
+LEFT_AT_THEIR_DEFAULT = {settings.CREDENTIALS_MAX_AGE, settings.AGE_OF_SECRETS}
 VARIABLES = {
     "MigrateFunction": EVERYWHERE,
     "DeliverFunction": EVERYWHERE | RUN | {settings.QUEUE_URL, settings.DRAIN_MESSAGES},

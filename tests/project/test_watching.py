@@ -30,6 +30,7 @@ WATCHED = {  # what an operator must hear of → its alarm
     "runs lose their leases": "LateSettles",
     "a channel is paused": "ChannelPaused",
     "a channel has no sender here": "ChannelSkipped",
+    "too many recipients are said to be gone": "RecipientsGone",
     "a command failed for good": "DeadLettersWait",
     "commands wait": "CommandsWait",
     "a new version of deliver fails": "DeliverVersionFails",

@@ -1,18 +1,23 @@
 """Finds the sender of a channel: kinds to constructors, our own and those that other packages bring along."""
 
+import asyncio
 import importlib
+import math
+import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from fencepost.core.channel import Channel
 from fencepost.core.notification import ChannelId, OnUncertain
-from fencepost.ports import Sender, SenderUnavailable
+from fencepost.ports import Clock, Sender, SenderUnavailable
 from fencepost.senders.kind import SenderKind
 from fencepost.senders.transport import Transport
 
 ENTRY_POINTS = "fencepost.senders"
+RENEWALS_APART_SECONDS = 60.0  # a secret that is wrong is not read at every refusal
 
 # Imported when a channel wants it: a cold start pays for no other provider.
 OUR_OWN: Mapping[str, str] = {
@@ -62,25 +67,73 @@ def fault_of(
     return NO_RECONCILE
 
 
-class SenderRegistry:
-    """Implements `ports.Senders`. `resolve_secret` leads from a reference to the secret and raises LookupError."""
+ResolveSecret = Callable[[str], str]  # from a reference to the secret. Raises LookupError
 
-    def __init__(self, resolve_secret: Callable[[str], str], transport: Transport) -> None:
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A sender, and what it was built from."""
+
+    channel: Channel
+    secret: str | None = field(repr=False)
+    sender: Sender
+
+
+class SenderRegistry:
+    """Implements `ports.Senders` and `ports.RenewsCredentials`.
+
+    `renew_secret` believes nothing that `resolve_secret` may have kept.
+    """
+
+    def __init__(
+        self,
+        resolve_secret: ResolveSecret,
+        transport: Transport,
+        *,
+        renew_secret: ResolveSecret | None = None,
+        clock: Clock = time.monotonic,
+    ) -> None:
         self._resolve_secret = resolve_secret
+        self._renew_secret = renew_secret or resolve_secret
         self._transport = transport
-        self._built: dict[ChannelId, tuple[int, Sender]] = {}
+        self._clock = clock
+        self._built: dict[ChannelId, Built] = {}
+        self._renewed_at: dict[ChannelId, float] = {}
 
     def sender(self, channel: Channel) -> Sender:
-        """Built once a channel revision: an operator's change makes a new one, a rotated secret wants a new process.
+        """Built once a channel revision and secret: an operator's change makes a new one, and so does a rotation.
 
-        Raises `SenderUnavailable`; the next run tries again.
+        While a secret cannot be read, one that was built of it still works. Raises `SenderUnavailable`; the next run
+        tries again.
         """
         known = self._built.get(channel.id)
-        if known is not None and known[0] == channel.revision:
-            return known[1]
-        sender = self._build(channel)
-        self._built[channel.id] = (channel.revision, sender)
-        return sender
+        if known is not None and known.channel.revision != channel.revision:
+            known = None
+        try:
+            secret = _found(self._resolve_secret, channel.secret_reference)
+        except SenderUnavailable:
+            if known is None:
+                raise
+            return known.sender
+        if known is not None and known.secret == secret:
+            return known.sender
+        return self._build(channel, secret)
+
+    async def renewed(self, channel: ChannelId) -> Sender | None:
+        """Its secret read anew, once a minute at most; in a thread, for it may take seconds."""
+        known, now = self._built.get(channel), self._clock()
+        asked_at = self._renewed_at.get(channel, -math.inf)
+        if known is None or known.channel.secret_reference is None:
+            return None
+        if now - asked_at < RENEWALS_APART_SECONDS:
+            return None
+        self._renewed_at[channel] = now
+        try:
+            reference = known.channel.secret_reference
+            secret = await asyncio.to_thread(_found, self._renew_secret, reference)
+            return None if secret == known.secret else self._build(known.channel, secret)
+        except SenderUnavailable:
+            return None
 
     async def wake(self) -> None:
         await self._transport.wake()
@@ -88,21 +141,23 @@ class SenderRegistry:
     async def close(self) -> None:
         await self._transport.close()
 
-    def _build(self, channel: Channel) -> Sender:
+    def _build(self, channel: Channel, secret: str | None) -> Sender:
         kind = kind_of(channel.sender)
-        secret = self._secret(channel.secret_reference)
         try:
-            return kind.build(channel, secret, self._transport)
+            sender = kind.build(channel, secret, self._transport)
         except (ValueError, msgspec.ValidationError) as wrong:
             raise SenderUnavailable(f"{channel.sender}: {_line(wrong)}") from None
+        self._built[channel.id] = Built(channel, secret, sender)
+        return sender
 
-    def _secret(self, reference: str | None) -> str | None:
-        if reference is None:
-            return None
-        try:
-            return self._resolve_secret(reference)
-        except LookupError as missing:
-            raise SenderUnavailable(_line(missing)) from None
+
+def _found(resolve: ResolveSecret, reference: str | None) -> str | None:
+    if reference is None:
+        return None
+    try:
+        return resolve(reference)
+    except LookupError as missing:
+        raise SenderUnavailable(_line(missing)) from None
 
 
 def kind_of(name: str) -> SenderKind:

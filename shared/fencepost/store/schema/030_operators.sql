@@ -56,7 +56,7 @@ begin
   if w.name is null or w.name !~ '^[a-z][a-z0-9_-]{0,62}$' then return 'a channel name is a lower case letter, then letters, digits, dashes or underscores (63 at most)'; end if;
   if coalesce(w.sender, '') !~ '^[a-z][a-z0-9_-]*$' then return format('channel %s: sender is missing or no sender kind', w.name); end if;
   if jsonb_typeof(w.settings) <> 'object' then return format('channel %s: settings is no table', w.name); end if;
-  if w.secret_reference !~ '^[a-z][a-z0-9]*:.' then return format('channel %s: secret_reference says where the secret is (env:NAME or file:PATH), it is not the secret', w.name); end if;
+  if w.secret_reference !~ '^[a-z][a-z0-9]*:.' then return format('channel %s: secret_reference says where the secret is (env:NAME, file:PATH, secretsmanager:NAME or ssm:NAME), it is not the secret', w.name); end if;
   if w.slots not between 1 and 1000 then return format('channel %s: slots must lie between 1 and 1000', w.name); end if;
   if w.rate not between 0.000001 and 1000000 then return format('channel %s: rate must lie between 0.000001 and 1000000 a second', w.name); end if;
   if w.burst is not null and w.rate is null then return format('channel %s: burst without rate means nothing', w.name); end if;
