@@ -10,6 +10,7 @@ from fencepost.core.backfill import (
     Ended,
     Ending,
     Pace,
+    kept_for_run,
     share,
 )
 
@@ -31,6 +32,17 @@ def test_time_is_shared_among_the_records_that_are_left(
     limit, until = share(100.0, 100.0 + left, records)
     assert until - 100.0 == pytest.approx(expected)
     assert limit == pytest.approx(98.0 + left)
+
+
+def test_what_is_kept_for_a_run_is_nobody_elses_share() -> None:
+    kept = kept_for_run(100.0, 160.0)
+    assert kept == 29.0
+    now = 100.0
+    for records in range(9, 0, -1):
+        _, now = share(now, 160.0, records, kept=kept)
+    assert now == pytest.approx(129.0)
+    assert share(now + 5.0, 160.0, 1, kept=kept)[1] == now + 5.0
+    assert kept_for_run(100.0, 101.0) == 0.0
 
 
 def test_the_first_page_may_use_the_time_of_the_others() -> None:

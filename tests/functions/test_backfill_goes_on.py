@@ -133,6 +133,25 @@ def test_a_long_command_leaves_the_others_their_share(
     assert ground.number(ended) == 2
 
 
+def test_long_commands_leave_a_drain_the_time_of_a_run(
+    ground: Ground, backfill: Function, queue: Any
+) -> None:
+    """Else it would come back with each such batch, and end in the DLQ."""
+    ground.channel(slots=50)
+    ground.connection.execute(SLOW_PAGES)
+    long = [command("enqueue", s3=put(lines(COUNT), f"{number}.jsonl")) for number in range(5)]
+    answer = backfill(batch(command("drain"), *long), Context(seconds=28))
+    assert failed(answer) == []
+    drained = "select count(*) from fencepost.command where what = 'drain' and ending = 'done'"
+    assert ground.number(drained) == 1
+
+
+SLOW_PAGES = """
+create function public.slow() returns trigger language plpgsql as $f$
+begin perform pg_sleep(0.05); return new; end $f$;
+create trigger slow before update of place on fencepost.command for each row execute function public.slow()"""
+
+
 class TestFile:
     def test_bad_lines_of_every_kind_are_kept_with_their_numbers(
         self, ground: Ground, backfill: Function, aws: None

@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 
 from fencepost.attempt import place_of
 from fencepost.backfill.work import Backfill
-from fencepost.core.backfill import RETURN_SECONDS, Ended, Ending, Pace, share
+from fencepost.core.backfill import RETURN_SECONDS, Ended, Ending, Pace, kept_for_run, share
 from fencepost.core.line import Level, Line
 from fencepost.core.tally import Count
 from fencepost.ports import Clock
@@ -58,7 +58,7 @@ class Records:
         hang_up: Callable[[], None],
     ) -> None:
         self._backfill = backfill
-        self._left = count
+        self._left, self._runs, self._kept = count, 0, 0.0
         self._hard_end = hard_end
         self._clock = clock
         self._lines = lines
@@ -79,14 +79,17 @@ class Records:
         self._over.cancel()
         self._over.join()
 
-    @staticmethod
-    def in_order(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """What asks for a whole run comes last: it takes all the time there is."""
-        return sorted(records, key=lambda record: '"drain"' in str(record.get("body", ""))[:300])
+    def in_order(self, records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """What asks for a whole run comes last: it takes all the time there is, and the others leave it some."""
+        self._runs = sum(map(_asks_for_run, records))
+        self._kept = kept_for_run(self._clock(), self._hard_end) if self._runs else 0.0
+        return sorted(records, key=_asks_for_run)
 
     def take(self, record: Record) -> None:
         """Do what it says. Raises `RecordFailed` where it must come back."""
-        limit, until = share(self._clock(), self._hard_end, self._left)
+        before_runs = max(0, self._left - self._runs)
+        kept = self._kept if before_runs else 0.0
+        limit, until = share(self._clock(), self._hard_end, before_runs or self._left, kept=kept)
         self._left -= 1
         ended = self._backfill.take(record.body, Pace(limit=limit, until=until))
         self._lines(line_of(ended, record.message_id))
@@ -102,6 +105,10 @@ class Records:
         for _, failure, _ in failures:
             if failure is not None and not isinstance(failure, RecordFailed):
                 self._lines(Line(Level.ERROR, "command_broken", {"bug": place_of(failure)}))
+
+
+def _asks_for_run(record: Mapping[str, Any]) -> bool:
+    return '"drain"' in str(record.get("body", ""))[:300]
 
 
 def line_of(ended: Ended, message_id: str) -> Line:

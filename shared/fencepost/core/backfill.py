@@ -10,6 +10,7 @@ from fencepost.core.command import CommandId, CommandRefused
 RETURN_SECONDS = (
     2.0  # kept of an invocation for what follows the work: continuation, log, the answer to Lambda
 )
+RUN_SHARE = 0.5  # of a batch with a drain in it
 PAGE_SECONDS = 1.0  # what a page is expected to take before any was seen
 MARGIN = 2.0  # the next page may take so many times the longest one of late
 FORGETTING = 0.7  # a page long ago says less: the first one opened connections
@@ -119,10 +120,16 @@ def why(page: Paged) -> str | None:
             return None
 
 
-def share(now: float, hard_end: float, records: int) -> tuple[float, float]:
+def kept_for_run(now: float, hard_end: float) -> float:
+    """What other records of a batch leave to a run that comes after them: with less than a run needs it would come
+    back, and after five times in such company it would be in the DLQ."""
+    return RUN_SHARE * max(0.0, hard_end - RETURN_SECONDS - now)
+
+
+def share(now: float, hard_end: float, records: int, *, kept: float = 0.0) -> tuple[float, float]:
     """Limit and end of the share of one of the records that are left: what one does not use is the others'."""
     limit = hard_end - RETURN_SECONDS
-    return limit, now + max(0.0, limit - now) / max(records, 1)
+    return limit, now + max(0.0, limit - kept - now) / max(records, 1)
 
 
 @dataclass(slots=True)
