@@ -21,16 +21,19 @@ create function fencepost.tokens_(c fencepost.channel, p_now timestamptz) return
 create function fencepost.allowed_(c_channels smallint[], c_limits int[], out limits int[], out rated boolean, out busy smallint[]) language plpgsql as $f$
 declare v_now timestamptz := fencepost.now_();
 begin
-  select array_agg(case when c.id is null or c.paused_until > v_now then 0
-                        when c.rate is null then least(greatest(coalesce(w.lim, 0), 0), 1000)
-                        else least(greatest(coalesce(w.lim, 0), 0), 1000, coalesce(floor(t.tokens)::int, 0)) end order by w.ord),
-         coalesce(bool_or(c.rate is not null), false),
-         coalesce(array_agg(c.id) filter (where c.rate is not null and c.paused_until <= v_now and t.tokens is null), '{}')
+  select array_agg(case when c.paused_until <= v_now then least(greatest(coalesce(w.lim, 0), 0), 1000) else 0 end order by w.ord), coalesce(bool_or(c.rate is not null), false), '{}'
     into limits, rated, busy
     from unnest(c_channels, c_limits) with ordinality as w(channel, lim, ord)
-    left join fencepost.channel c on c.id = any(array[w.channel])
-    left join lateral (select fencepost.tokens_(k, v_now) as tokens from fencepost.channel k
-                        where k.id = c.id and k.rate is not null and k.paused_until <= v_now for update skip locked) t on true;
+    left join fencepost.channel c on c.id = any(array[w.channel]);
+  if rated then
+    select array_agg(case when c.rate is null then w.lim else least(w.lim, coalesce(floor(t.tokens)::int, 0)) end order by w.ord),
+           coalesce(array_agg(c.id) filter (where c.rate is not null and c.paused_until <= v_now and t.tokens is null), '{}')
+      into limits, busy
+      from unnest(c_channels, limits) with ordinality as w(channel, lim, ord)
+      left join fencepost.channel c on c.id = any(array[w.channel])
+      left join lateral (select fencepost.tokens_(k, v_now) as tokens from fencepost.channel k
+                          where k.id = c.id and k.rate is not null and k.paused_until <= v_now for update skip locked) t on true;
+  end if;
 end $f$;
 
 -- Where to start looking: three instants (one a priority) for each wanted channel. Without a hint: the beginning.
@@ -42,24 +45,48 @@ begin
     left join lateral (select h.due_at from unnest(p_hints) as h where w.hinted and h.channel = w.channel and h.priority = p.priority limit 1) h on true);
 end $f$;
 
--- The hints for the next claim. A channel that gave less than it was asked for has none: the next look is from the beginning, and finds
--- expired leases and late commits.
-create function fencepost.hints_(p_old fencepost.hint[], p_new fencepost.hint[], p_full smallint[], c_channels smallint[]) returns fencepost.hint[] language plpgsql as $f$
+-- The hints for the next claim, from what each channel and priority gave (g). A channel that gave less than it was asked for has none: the next look is
+-- from the beginning, and finds expired leases and late commits. A priority that was passed by gave all it had: the next look begins there a second ago,
+-- however many dead heads it has (commits may be late).
+create function fencepost.hints_(p_old fencepost.hint[], c_channels smallint[], c_limits int[], g_channels smallint[], g_priorities smallint[], g_dues timestamptz[], g_taken int[])
+returns fencepost.hint[] language plpgsql as $f$
+declare v_now timestamptz := fencepost.now_();
 begin
-  return (select coalesce(array_agg(row(h.channel, h.priority, h.due_at)::fencepost.hint), '{}')
-    from (select n.* from unnest(p_new) as n where n.channel = any(p_full)
-          union all
-          select o.* from unnest(p_old) as o
-           where (o.channel = any(p_full) or o.channel <> all(c_channels))
-             and (select 1 from unnest(p_new) as n where n.channel = o.channel and n.priority = o.priority limit 1) is null) h);
+  return (
+    with g as materialized (select * from unnest(g_channels, g_priorities, g_dues, g_taken) as g(channel, priority, due_at, taken)),
+    f as materialized (select g.channel, max(g.priority) as last from g group by g.channel
+                       having sum(g.taken) >= (select w.lim from unnest(c_channels, c_limits) as w(channel, lim) where w.channel = g.channel limit 1)),
+    n as materialized (
+      select f.channel, p.priority, greatest(g.due_at, case when p.priority < f.last then v_now - interval '1 s' end) as due_at
+        from f cross join unnest('{0,1,2}'::smallint[]) as p(priority)
+        left join g on g.channel = f.channel and g.priority = p.priority where p.priority <= f.last)
+    select coalesce(array_agg(row(h.channel, h.priority, h.due_at)::fencepost.hint), '{}')
+      from (select n.channel, n.priority, n.due_at from n
+            union all
+            select o.channel, o.priority, o.due_at from unnest(p_old) as o
+             where (o.channel in (select f.channel from f) or o.channel <> all(c_channels))
+               and (select 1 from n where n.channel = o.channel and n.priority = o.priority limit 1) is null) h);
 end $f$;
 
--- Claim. c is what a row said before (whose lease ran out), u what it says now; a row that changed under c is not in u, so whatever is
--- told of a takeover reads both. A takeover is the old holder's uncertain attempt, written in the same statement.
+-- A takeover leaves the old holder's attempt as uncertain. What it held (o) was read as the claim locked it; a row that had changed under the claim is not
+-- this run's, and was not taken over.
+create function fencepost.take_over_(p_run uuid, o_ids bigint[], o_fences bigint[], o_runs uuid[], o_claimed timestamptz[]) returns void language plpgsql as $f$
+begin
+  insert into fencepost.attempt (notification_id, fence, run_id, claimed_at, at, outcome, taken_over)
+  select o.id, o.fence, o.run, o.claimed_at, fencepost.now_(), 'uncertain', true
+    from unnest(o_ids, o_fences, o_runs, o_claimed) as o(id, fence, run, claimed_at),
+      lateral (select 1 from fencepost.queue q where q.notification_id = o.id and q.fence = o.fence + 1 and q.run_id = p_run offset 0) q
+      on conflict do nothing;
+end $f$;
+
+-- Claim. c is what a row said before (whose lease ran out), u what it says now, g what each channel and priority gave. What happens seldom (takeovers,
+-- tokens) has statements of its own: a part of a statement costs even where it finds nothing.
 create function fencepost.claim_(p_run uuid, p_lease interval, p_hints fencepost.hint[], c_channels smallint[], c_limits int[], c_hinted boolean[],
   out ids bigint[], out fences bigint[], out attempts smallint[], out interruptions smallint[], out doubts boolean[], out resends boolean[],
   out hints fencepost.hint[], out busy smallint[]) language plpgsql as $f$
-declare v_now timestamptz := fencepost.now_(); v_limits int[]; v_rated boolean; v_starts timestamptz[]; v_new fencepost.hint[]; v_full smallint[];
+declare
+  v_now timestamptz := fencepost.now_(); v_limits int[]; v_rated boolean; v_starts timestamptz[];
+  g_channels smallint[]; g_priorities smallint[]; g_dues timestamptz[]; g_taken int[]; o_ids bigint[]; o_fences bigint[]; o_runs uuid[]; o_claimed timestamptz[];
 begin
   select a.limits, a.rated, a.busy into v_limits, v_rated, busy from fencepost.allowed_(c_channels, c_limits) a;
   v_starts := fencepost.starts_(p_hints, c_channels, c_hinted);
@@ -75,25 +102,19 @@ begin
                attempts = least(q.attempts + 1, 32767), interruptions = least(q.interruptions + (q.run_id <> fencepost.nobody())::int, 32767),
                doubt = q.doubt or q.run_id <> fencepost.nobody()
          where q.ctid = any(array(select c.tid from c))
-        returning q.notification_id, q.fence, q.channel, q.priority, q.due_at, q.attempts, q.interruptions, q.doubt, q.resend),
-  t as (insert into fencepost.attempt (notification_id, fence, run_id, claimed_at, at, outcome, taken_over)
-        select c.notification_id, c.fence, c.run_id, c.claimed_at, v_now, 'uncertain', true
-          from c join u on u.notification_id = c.notification_id and u.fence = c.fence + 1
-         where u.interruptions > 0 and c.run_id <> fencepost.nobody() on conflict do nothing),
-  n as (select u.channel, count(*) as taken from u group by u.channel),
-  r as (update fencepost.channel k set tokens = fencepost.tokens_(k, v_now) - n.taken, filled_at = v_now
-          from n where v_rated and k.id = any(array[n.channel]) and k.rate is not null),
-  g as (select u.channel, u.priority, max(u.due_at) as due_at from u group by u.channel, u.priority),
-  -- A priority that was passed by gave all it had: the next look begins there a second ago, however many dead heads it has (commits may be late).
-  h as (select m.channel, p.priority, greatest(g.due_at, case when p.priority < m.last then v_now - interval '1 s' end) as due_at
-          from (select g.channel, max(g.priority) as last from g group by g.channel) m cross join unnest('{0,1,2}'::smallint[]) as p(priority)
-          left join g on g.channel = m.channel and g.priority = p.priority where p.priority <= m.last)
-  select coalesce(array_agg(u.notification_id), '{}'), coalesce(array_agg(u.fence), '{}'),
-         array_agg(u.attempts), array_agg(u.interruptions), array_agg(u.doubt), array_agg(u.resend),
-         (select array_agg(row(h.channel, h.priority, h.due_at)::fencepost.hint) from h),
-         (select array_agg(n.channel) from n join unnest(c_channels, v_limits) as w(channel, lim) on w.channel = n.channel and n.taken >= w.lim)
-    into ids, fences, attempts, interruptions, doubts, resends, v_new, v_full from u;
-  hints := fencepost.hints_(p_hints, coalesce(v_new, '{}'), coalesce(v_full, '{}'), c_channels);
+        returning q.notification_id, q.fence, q.channel, q.priority, q.due_at, q.attempts, q.interruptions, q.doubt, q.resend)
+  select u.*, g.*, o.* into ids, fences, attempts, interruptions, doubts, resends, g_channels, g_priorities, g_dues, g_taken, o_ids, o_fences, o_runs, o_claimed
+    from (select coalesce(array_agg(u.notification_id), '{}'), coalesce(array_agg(u.fence), '{}'),
+                 array_agg(u.attempts), array_agg(u.interruptions), array_agg(u.doubt), array_agg(u.resend) from u) u,
+         (select array_agg(g.channel), array_agg(g.priority), array_agg(g.due_at), array_agg(g.taken)
+            from (select u.channel, u.priority, max(u.due_at) as due_at, count(*)::int as taken from u group by u.channel, u.priority) g) g,
+         (select array_agg(c.notification_id), array_agg(c.fence), array_agg(c.run_id), array_agg(c.claimed_at) from c where c.run_id <> fencepost.nobody()) o;
+  if o_ids is not null then perform fencepost.take_over_(p_run, o_ids, o_fences, o_runs, o_claimed); end if;
+  if v_rated and g_channels is not null then
+    update fencepost.channel k set tokens = fencepost.tokens_(k, v_now) - n.taken, filled_at = v_now
+      from (select g.channel, sum(g.taken) as taken from unnest(g_channels, g_taken) as g(channel, taken) group by g.channel) n where k.id = any(array[n.channel]) and k.rate is not null;
+  end if;
+  hints := fencepost.hints_(p_hints, c_channels, v_limits, g_channels, g_priorities, g_dues, g_taken);
 end $f$;
 
 -- A name that is no channel's is a slip in the settings: a run that looked past it would be idle for ever and say nothing.
