@@ -138,9 +138,8 @@ begin
     update fencepost.run r set seq = p_seq, last_claim = v_claim, hints = coalesce(v_hints, r.hints), seen_at = fencepost.now_() where r.id = p_run;
   end if;
 
-  return query select v_verdicts, v_lost, fencepost.gates_(g_channels || c_channels, v_busy || v_taking),
-    null::bigint, null::bigint, null::smallint, null::smallint, null::smallint, null::boolean, null::float8, null::float8, null::float8, null::bytea,
-    null::fencepost.outcome, null::float8, null::float8, null::text, null::jsonb, null::uuid, null::text, null::boolean;
+  verdicts := v_verdicts; lost := v_lost; gates := fencepost.gates_(g_channels || c_channels, v_busy || v_taking);
+  return next;
   -- The claimed rows. What is known of an earlier attempt is looked up from the second fence on.
   if cardinality(v_claim) > 0 then
     return query
