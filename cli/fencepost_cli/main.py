@@ -20,10 +20,11 @@ from fencepost_cli import (
     prune,
     quarantine,
     redrive,
-    resolve,
     retention,
     run,
     status,
+    uncertain,
+    unregistered,
 )
 from fencepost_cli.exit_code import CommandFailed, ExitCode, code_of
 from fencepost_cli.output import PipeClosed, flush, print_line, print_trouble
@@ -73,7 +74,10 @@ app.command("status", short_help="What waits, is leased, in doubt or parked, by 
 app.command("explain", short_help="Why one did not arrive, and what happens next.")(explain.explain)
 app.command("cancel")(cancel.cancel)
 app.command("redrive")(redrive.redrive)
-app.command("resolve")(resolve.resolve)
+app.add_typer(uncertain.app, name="uncertain", short_help="Did it arrive? What is in doubt.")
+app.add_typer(
+    unregistered.app, name="unregistered", short_help="Recipients that providers say are gone."
+)
 app.command("quarantine", short_help="After a restore: put everything open in doubt.")(
     quarantine.quarantine
 )

@@ -1,4 +1,4 @@
-"""`fencepost resolve`: somebody knows what became of it."""
+"""`fencepost uncertain resolve`: somebody knows what became of it."""
 
 from typing import Annotated
 

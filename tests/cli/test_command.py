@@ -20,7 +20,10 @@ EVERY_COMMAND = [
     ("explain", "1"),
     ("cancel", "1"),
     ("redrive", "1"),
-    ("resolve", "1", "--dead", "--why", "x"),
+    ("uncertain", "resolve", "1", "--dead", "--why", "x"),
+    ("uncertain", "list"),
+    ("unregistered", "list"),
+    ("unregistered", "resolve", "--channel", "web", "--true"),
     ("quarantine", "--why", "x", "--yes"),
     ("run", "--installation", "test"),
 ]
@@ -56,7 +59,9 @@ def test_the_database_url_of_the_command_line_outranks_the_environment() -> None
     assert "port 1 " in said.err
 
 
-@pytest.mark.parametrize("words", [("explain",), ("cancel",), ("resolve", "--dead", "--why", "x")])
+@pytest.mark.parametrize(
+    "words", [("explain",), ("cancel",), ("uncertain", "resolve", "--dead", "--why", "x")]
+)
 def test_no_notification_has_a_number_that_large(inline: Fencepost, words: tuple[str, ...]) -> None:
     said = inline(AWAY, *words, str(2**63))
     assert said.code == 2, said.err
@@ -117,7 +122,7 @@ def test_the_command_is_there_both_ways(command: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("words", EVERY_COMMAND, ids=" ".join)
 def test_help_never_shows_the_database_url(inline: Fencepost, words: tuple[str, ...]) -> None:
-    names = words[:2] if words[0] == "channel" else words[:1]
+    names = words[:2] if words[0] in ("channel", "uncertain", "unregistered") else words[:1]
     said = inline(AWAY, *names, "--help")
     assert said.code == 0
     assert "--database-url" in said.out

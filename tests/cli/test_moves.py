@@ -111,10 +111,20 @@ class TestResolve:
     def test_each_word(self, bench: PostgresBench, fencepost: Fencepost) -> None:
         arrived, lost, hopeless, again = parked(bench, held=True, count=4)
         why = ("--why", "their log")
-        assert fencepost("resolve", arrived, "--delivered", *why).out == f"{arrived}: delivered\n"
-        assert fencepost("resolve", lost, "--not-delivered", *why).out == f"{lost}: open\n"
-        assert fencepost("resolve", hopeless, "--dead", *why).out == f"{hopeless}: dead\n"
-        assert fencepost("resolve", again, "--resend", *why).out == f"{again}: redriven\n"
+        assert (
+            fencepost("uncertain", "resolve", arrived, "--delivered", *why).out
+            == f"{arrived}: delivered\n"
+        )
+        assert (
+            fencepost("uncertain", "resolve", lost, "--not-delivered", *why).out
+            == f"{lost}: open\n"
+        )
+        assert (
+            fencepost("uncertain", "resolve", hopeless, "--dead", *why).out == f"{hopeless}: dead\n"
+        )
+        assert (
+            fencepost("uncertain", "resolve", again, "--resend", *why).out == f"{again}: redriven\n"
+        )
 
     def test_dead_is_no_word_for_an_open_one(
         self, bench: PostgresBench, fencepost: Fencepost
@@ -122,7 +132,7 @@ class TestResolve:
         (id,) = bench.enqueue()
         worker = Worker(bench)
         worker.settle(uncertain(worker.claim_one().held))
-        said = fencepost("resolve", str(id), "--dead", "--why", "x")
+        said = fencepost("uncertain", "resolve", str(id), "--dead", "--why", "x")
         assert (said.code, said.out) == (1, f"{id}: not moved: it is due\n")
         assert bench.standing(id).doubt
 
@@ -139,14 +149,16 @@ class TestResolve:
     def test_needs_one_word_a_reason_and_something_to_resolve(
         self, inline: Fencepost, database_url: str, words: tuple[str, ...]
     ) -> None:
-        assert inline(database_url, "resolve", *words).code == 2
+        assert inline(database_url, "uncertain", "resolve", *words).code == 2
 
     def test_by_selector_means_uncertain_ones(
         self, bench: PostgresBench, fencepost: Fencepost
     ) -> None:
         parked(bench, held=True, count=2)
         parked(bench)
-        said = fencepost("resolve", "--channel", "web", "--delivered", "--why", "x", "--yes")
+        said = fencepost(
+            "uncertain", "resolve", "--channel", "web", "--delivered", "--why", "x", "--yes"
+        )
         assert (said.code, said.out) == (0, "2 delivered\n")
 
 

@@ -35,7 +35,10 @@ def test_the_operators_role_suffices(
         ("redrive", "--all", "--yes"),
         ("cancel", str(parked.id), "--dry-run"),
         ("cancel", "--channel", "web", "--yes"),
-        ("resolve", "--all", "--delivered", "--why", "x", "--yes"),
+        ("uncertain", "resolve", "--all", "--delivered", "--why", "x", "--yes"),
+        ("uncertain", "list"),
+        ("unregistered", "list", "--show-recipient"),
+        ("unregistered", "resolve", "--channel", "web", "--true"),
         ("quarantine", "--why", "x", "--yes"),
     ):
         said = fencepost(*words, *url, stdin=LINE)

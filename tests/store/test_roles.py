@@ -60,6 +60,7 @@ MAY: dict[str, list[str]] = {
         "select * from fencepost.conservation()",
         "select * from fencepost.prune()",
         "select * from fencepost.prune_closed(86400, 0, 10)",
+        "select * from fencepost.uncertain_page(null, null, null, null, 10)",
         "select * from fencepost.unregistered_page('push', true, true, 10)",
         "select fencepost.unregistered_resolve('push', true, 'ann')",
     ],

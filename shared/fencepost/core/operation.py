@@ -114,6 +114,43 @@ class Moved:
     became: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubtful:
+    """One notification in doubt, and the latest attempt that left it so.
+
+    `state`: waits (for evidence, or its turn), leased, abandoned (its run is gone) or held (closed as uncertain)."""
+
+    id: int
+    channel: str
+    state: str
+    reason: str | None  # of a held one
+    policy: OnUncertain
+    since: str | None
+    age_seconds: float | None
+    attempts: int
+    fence: int | None
+    outcome: str | None
+    phase: str | None
+    status: int | None
+    reference: str | None
+    detail: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoneRecipient:
+    """A recipient said to be gone. `state`: told, waiting, or withheld and why."""
+
+    id: int
+    channel: str
+    at: str
+    state: str
+    gone_at: str | None
+    guarded: bool
+    why: str | None
+    recipient: str | None  # only where it was asked for
+    told_on_word_of: str | None
+
+
 class Resolution(StrEnum):
     """What an operator says became of a notification in doubt."""
 

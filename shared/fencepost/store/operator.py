@@ -22,6 +22,7 @@ from fencepost.core.operation import (
 from fencepost.ports import Access
 from fencepost.store import selection
 from fencepost.store.new_notification import Enqueued, NewNotification, Refused
+from fencepost.store.operator_doubt import Doubts
 from fencepost.store.operator_migrate import Migrations
 from fencepost.store.operator_retention import Retention
 from fencepost.store.statement import Statements, connected
@@ -67,6 +68,10 @@ class Operator:
     @property
     def retention(self) -> Retention:
         return Retention(self.say)
+
+    @property
+    def doubts(self) -> Doubts:
+        return Doubts(self.say, self._who)
 
     def bound_to(self) -> str | None:
         """The installation this database is bound to; None: nobody's yet."""

@@ -336,3 +336,42 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $f
            'channel', fencepost.inspect_channel_(n.channel), 'open', fencepost.inspect_open_(n.id), 'closed', fencepost.inspect_closed_(n.id),
            'attempts', fencepost.inspect_attempts_(n.id), 'evidence', fencepost.inspect_evidence_(n.id), 'journal', fencepost.inspect_journal_(n.id), 'operations', fencepost.inspect_operations_(n.id))
     from fencepost.notification n where n.id = p_id $f$;
+
+-- ---------------------------------------------------------------------------------------------------------------- in doubt
+
+-- What is in doubt, oldest first, with the facts of the latest attempt that left it so: open ones (in doubt, or held by a run whose lease is over) and
+-- those closed as uncertain. Ages count from that attempt, or from when it was closed. p_reason: of closed ones only. No recipient, no payload.
+create function fencepost.uncertain_page(p_channel text, p_reason text, p_since timestamptz, p_until timestamptz, p_limit int)
+returns table (id bigint, channel text, state text, reason text, policy text, since text, age_seconds float8, attempts int, fence bigint,
+               outcome text, phase text, status int, reference text, detail text)
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp set jit = off as $f$
+#variable_conflict use_column
+declare v_now timestamptz := fencepost.now_(); v_limit int := least(greatest(p_limit, 1), 10000);
+begin
+  perform fencepost.known_channel_(p_channel);
+  return query
+    with here as (
+      select q.notification_id, case when q.run_id = fencepost.nobody() then 'waits' when q.lease_until > v_now then 'leased' else 'abandoned' end as state, null::text as reason,
+             coalesce(a.at, q.claimed_at) as at, q.attempts, a.fence, a.outcome, a.phase, a.status, a.reference, a.detail
+        from fencepost.queue q
+        left join lateral (select a.* from fencepost.attempt a where a.notification_id = q.notification_id and a.outcome = 'uncertain' order by a.fence desc limit 1) a on true
+       where p_reason is null and (q.doubt or q.run_id <> fencepost.nobody() and q.lease_until <= v_now)
+         and (p_channel is null or q.channel = (select k.id from fencepost.channel k where k.name = p_channel))
+      union all
+      select * from (
+        select c.notification_id, 'held', c.reason, c.closed_at, c.attempts, coalesce(a.fence, c.fence), coalesce(a.outcome, c.outcome), coalesce(a.phase, c.phase),
+               coalesce(a.status, c.status), coalesce(a.reference, c.reference), coalesce(a.detail, c.detail)
+          from fencepost.closed c
+          join fencepost.notification n on n.id = c.notification_id
+          left join lateral (select a.* from fencepost.attempt a where c.outcome is distinct from 'uncertain' and a.notification_id = c.notification_id and a.outcome = 'uncertain'
+                              order by a.fence desc limit 1) a on true
+         where c.kind = 'uncertain' and c.kind in ('dead', 'uncertain') and (p_reason is null or c.reason = p_reason)
+           and c.closed_at >= coalesce(p_since, '-infinity') and c.closed_at <= coalesce(p_until, 'infinity')
+           and (p_channel is null or n.channel = (select k.id from fencepost.channel k where k.name = p_channel))
+         order by c.closed_at, c.notification_id limit v_limit) closed)
+    select h.notification_id, c.name, h.state, h.reason, coalesce(n.on_uncertain, c.on_uncertain), fencepost.instant_(h.at), -fencepost.seconds_until_(h.at), h.attempts::int, h.fence,
+           h.outcome::text, h.phase::text, h.status::int, h.reference, h.detail
+      from here h join fencepost.notification n on n.id = h.notification_id join fencepost.channel c on c.id = n.channel
+     where h.at >= coalesce(p_since, '-infinity') and h.at <= coalesce(p_until, 'infinity')
+     order by h.at, h.notification_id limit v_limit;
+end $f$;
