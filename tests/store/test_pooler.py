@@ -15,9 +15,12 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 import fencepost
+from fencepost.core import backfill
+from fencepost.core.command import CommandId, Enqueue, Label
 from fencepost.core.exchange import Exchange, Exchanged, RunStart, Verdict, Want, Word
 from fencepost.core.notification import AttemptOutcome, Kind, RunId
 from fencepost.core.version import CODE_VERSION
+from fencepost.store.backfill import CommandStore
 from fencepost.store.migrate import migrate, pending
 from fencepost.store.operator import Operator
 from fencepost.store.postgres import PostgresStore
@@ -201,11 +204,24 @@ def test_a_full_life_says_nothing_that_belongs_to_a_session(
             operator.status()
             operator.pause("push", reason="test")
             operator.resume("push")
+        a_command(url)
     texts = said()
     assert any("fencepost.exchange" in text for _, text in texts)
     assert any("pg_advisory_xact_lock" in text for _, text in texts)
     assert {name for name, _ in texts} <= {None, "<unnamed>"}, "a prepared statement has a name"
     assert [text for _, text in texts if FORBIDDEN.search(text)] == []
+
+
+def a_command(url: str) -> None:
+    """Of a backfill, from its beginning to its end."""
+    store = CommandStore(url)
+    label = Label(id=CommandId(uuid4()), digest=b"d" * 16)
+    turn = store.begin(Enqueue(label=label, rows=())).turn
+    row = {"channel": "push", "recipient": "r", "payload": {"title": "t"}}
+    assert store.enqueue(turn, [(1, row)], [], {"rows": 1}, last=False).counts["enqueued"] == 1
+    assert store.continued(turn, 1)
+    assert store.end(turn, backfill.Verdict.DONE, counts={})
+    store.close()
 
 
 @contextlib.contextmanager
