@@ -15,7 +15,7 @@ from fencepost.core.outcome import Delivered, Outcome
 from fencepost.core.reply import Reply
 from fencepost.ports import Prepared, SenderUnavailable
 from fencepost.senders.kind import SenderKind
-from fencepost.senders.registry import SenderRegistry, fault_of
+from fencepost.senders.registry import OUR_OWN, SenderRegistry, fault_of, kind_of
 from fencepost.senders.transport import Transport
 from fencepost.senders.webhook import Webhook
 from tests.senders.stage import client_context
@@ -59,6 +59,12 @@ def test_a_sender_is_built_once_a_revision(registry: SenderRegistry) -> None:
     second = registry.sender(replace(CHANNEL, revision=2))
     assert second is not first
     assert registry.sender(replace(CHANNEL, revision=2)) is second
+
+
+@pytest.mark.parametrize("kind", OUR_OWN)
+def test_each_kind_of_ours_says_what_it_offers_against_a_duplicate(kind: str) -> None:
+    """Else a policy that cannot work would be taken."""
+    assert kind_of(kind).facility is not None
 
 
 def test_reconcile_is_refused_where_nobody_will_ever_tell() -> None:
