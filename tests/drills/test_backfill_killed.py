@@ -31,6 +31,11 @@ create trigger halt before update on fencepost.command for each row when ({when}
 WAITING = """
 select count(*) from pg_stat_activity
  where datname = current_database() and wait_event_type = 'Lock' and wait_event = 'advisory'"""
+SLOW = """
+create function public.slow() returns trigger language plpgsql as $f$
+begin perform pg_sleep(0.1); return new; end $f$;
+create trigger slow before update of place on fencepost.command for each row
+  when (new.fence = 1) execute function public.slow()"""  # so that LONG never fits into one short invocation
 A_PAGE = "new.fence = 1 and old.place <> '{}' and new.place <> old.place"  # the second
 TOLD_OF_THE_NEXT = "new.fence = 1 and old.fence = 1 and new.continuation = 1"
 
@@ -53,9 +58,9 @@ def ended_by_others(yard: Yard, ground: Ground) -> None:
     """Two healthy runtimes, and the queue comes to rest."""
     healthy = [yard.runtime(timeout_seconds=60) for _ in range(2)]
     with EventSource(yard.queue, healthy):
-        wait_until(yard.quiet, 90, "the next deliveries to end it")
+        over = "the next deliveries to end it"
+        wait_until(lambda: ground.number(DONE) == 1 and yard.quiet(), 90, over)
     assert yard.queue.dead() == 0
-    assert ground.number(DONE) == 1
     ground.assert_conserved()
 
 
@@ -120,6 +125,7 @@ def test_after_its_last_page_and_before_the_message_that_carries_it_on(
         deaf.settimeout(60)
         own = {"AWS_ENDPOINT_URL_SQS": f"http://127.0.0.1:{deaf.getsockname()[1]}"}
         doomed = yard.warm(yard.runtime(timeout_seconds=5, **own))
+        ground.connection.execute(SLOW)
         yard.queue.send(yard.file(LONG))
         with EventSource(yard.queue, [doomed]) as source:
             asking, _ = deaf.accept()
@@ -137,6 +143,7 @@ def test_after_the_message_that_carries_it_on_and_before_the_table_knows(
 ) -> None:
     """Then both are in the queue, and neither knows of the other."""
     doomed = yard.warm(yard.runtime(timeout_seconds=5))
+    ground.connection.execute(SLOW)
     source = EventSource(yard.queue, [doomed])
     with halted(ground, TOLD_OF_THE_NEXT):
         yard.queue.send(yard.file(LONG))
@@ -159,7 +166,8 @@ def test_five_deliveries_of_one_message_at_once(yard: Yard, ground: Ground) -> N
     body, outcome = work(yard, ground, "redrive")
     yard.queue.send(*[body] * 5)
     with EventSource(yard.queue, [yard.runtime() for _ in range(3)], batch_size=1):
-        wait_until(yard.quiet, 90, "all copies to be acknowledged")
+        over = "all copies to be acknowledged"
+        wait_until(lambda: ground.number(DONE) == 1 and yard.quiet(), 90, over)
     assert ground.number(outcome) == COUNT
     assert (ground.number(DONE), yard.queue.dead()) == (1, 0)
     ground.assert_conserved()

@@ -26,8 +26,12 @@ def cloud() -> Iterator[Cloud]:
 
 
 @pytest.fixture
-def queue(cloud: Cloud) -> Queue:
-    return Queue.create(cloud, visibility_seconds=VISIBILITY_SECONDS, receives_max=3)
+def queue(cloud: Cloud) -> Iterator[Queue]:
+    """Deleted afterwards: all clouds of one test session are one, and its name is given once."""
+    queue = Queue.create(cloud, visibility_seconds=VISIBILITY_SECONDS, receives_max=3)
+    yield queue
+    queue.sqs.delete_queue(QueueUrl=queue.url)
+    queue.sqs.delete_queue(QueueUrl=queue.dlq_url)
 
 
 def decisions(runtime: Runtime) -> list[dict[str, Any]]:
