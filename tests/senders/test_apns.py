@@ -27,7 +27,7 @@ from fencepost.core.outcome import (
 from fencepost.core.repeat import refused_repeat
 from fencepost.core.reply import Phase, Reply
 from fencepost.core.transition import transition
-from fencepost.ports import Prepared
+from fencepost.ports import Prepared, SendCancelled
 from fencepost.senders.apns import BYTES_MAX, Apns, ApnsSettings, apns
 from fencepost.senders.apns_answers import meaning_of
 from fencepost.senders.apns_message import content_of
@@ -39,7 +39,7 @@ from tests.core.rows import a_channel, a_sent
 from tests.senders.apns_server import KEY_ID, STREAMS_MAX, TEAM_ID, TOPIC, Device, FakeApns
 from tests.senders.claimed import KEY, claimed
 from tests.senders.peers import H2Peer, Peer
-from tests.senders.stage import HOST, Stage, never, stage
+from tests.senders.stage import HOST, Stage, never, stage, until
 from tests.senders.tokens import EC_KEY, EC_PEM, RSA_PEM
 
 PHONE = "ab12" * 16
@@ -243,7 +243,7 @@ async def test_what_is_no_device_token_is_rejected(recipient: str) -> None:
 
 
 async def test_over_size_is_rejected_with_both_numbers_counted_in_bytes() -> None:
-    """D51: 1100 emoji are 4400 bytes."""
+    """A limit counted in characters lets through what is never delivered: 1100 emoji are 4400 bytes."""
     empty = len(json.dumps({"aps": {"alert": {"body": ""}}}, separators=(",", ":")))
     assert isinstance(unsent({"body": "x" * (BYTES_MAX - empty)}), Prepared)
     assert unsent({"body": "x" * (BYTES_MAX - empty + 1)}) == Rejected(
@@ -411,6 +411,43 @@ async def test_a_key_has_connections_of_its_own() -> None:
         for apple in (ours, theirs, ours, theirs):
             await sent(apple, to_phone())
         assert server.log.connections == 2
+
+
+async def test_a_refused_key_stops_its_own_channel_only() -> None:
+    """One expired credential once blocked the other apps."""
+    now = Time()
+    async with stage() as on:
+        await serve(on, FakeApns(now, PHONE))
+        theirs = msgspec.structs.replace(SETTINGS, team_id="ANOTHER123")
+        stranger = ProviderToken(EC_KEY, team_id="ANOTHER123", key_id=KEY_ID, now=now)
+        refused, ours = Apns(on.transport, theirs, stranger, now=now), sender(on, now)
+        for _ in range(3):
+            said = await sent(refused, to_phone())
+            assert said == CredentialFailure("InvalidProviderToken (403)")
+            assert isinstance(await sent(ours, to_phone()), Delivered)
+
+
+async def test_a_send_stopped_under_way_is_doubt_and_one_not_begun_is_not() -> None:
+    async def silent(peer: Peer) -> None:
+        await peer.request()
+        await never()
+
+    async with stage() as on:
+        server = await on.serve(silent, protocol="h2", streams_max=1)
+        apple, row = sender(on, Time()), to_phone()
+
+        async def stopped_reply() -> Reply:
+            try:
+                return await apple.send(row, prepared(apple, row), timeout_seconds=10)
+            except SendCancelled as stopped:
+                return stopped.reply
+
+        under_way, waiting = (asyncio.ensure_future(stopped_reply()) for _ in range(2))
+        await until(lambda: len(server.log.requests) == 1, "the first arrived")
+        for each in (waiting, under_way):
+            each.cancel()
+        assert isinstance(apple.classify(row, await waiting), NotSent)
+        assert isinstance(apple.classify(row, await under_way), Uncertain)
 
 
 async def test_a_goaway_gives_back_what_apple_did_not_take() -> None:

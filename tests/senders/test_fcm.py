@@ -308,7 +308,7 @@ async def test_what_is_no_recipient_is_rejected(recipient: str, reason: str) -> 
 
 
 async def test_over_size_is_rejected_with_both_numbers_counted_in_bytes() -> None:
-    """D51: 1100 emoji are 4400 bytes. Keys count too."""
+    """A limit counted in characters lets through what is never delivered: 1100 emoji are 4400 bytes. Keys count too."""
     assert isinstance(unsent({"body": "x" * (BYTES_MAX - len("body"))}), Prepared)
     assert unsent({"body": "x" * (BYTES_MAX - len("body") + 1)}) == Rejected(
         "message has 4097 bytes, the provider takes 4096"

@@ -5,6 +5,7 @@ FCM has no key against duplicates and cannot be asked. What is shown carries a t
 repeat replaces the first; what is not shown carries the notification's key for the app.
 """
 
+import asyncio
 import dataclasses
 import time
 from collections.abc import Callable, Mapping
@@ -103,14 +104,14 @@ class Fcm:
         return refused or Prepared(digest_of(body), Message(target, content))
 
     async def send(self, claimed: Claimed, prepared: Prepared, *, timeout_seconds: float) -> Reply:
-        began = time.monotonic()
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_seconds
         lent = await self._token.lend(timeout_seconds=timeout_seconds)
         if isinstance(lent, Reply):
             return lent
         request = self._request(claimed, cast("Message", prepared.request), lent)
-        left = timeout_seconds - (time.monotonic() - began)
         try:
-            reply = await self._transport.send(request, timeout_seconds=left)
+            reply = await self._transport.send(request, timeout_seconds=deadline - loop.time())
         except SendCancelled as stopped:
             raise SendCancelled(self._judged(stopped.reply, lent)) from None
         return self._judged(reply, lent)
