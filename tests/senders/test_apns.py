@@ -318,7 +318,9 @@ async def test_an_expired_token_is_given_back_once_and_then_stops_the_channel() 
         server = await serve(on, fake)
         apple = sender(on, now)
         first = await sent(apple, to_phone())
-        assert first == NotSent("ExpiredProviderToken (403): again with a token of its time")
+        assert first == NotSent(
+            "ExpiredProviderToken (403): again with a token of its time", blameless=True
+        )
         second = await sent(apple, to_phone())
         assert isinstance(second, CredentialFailure)
         for outcome in (first, second):

@@ -83,7 +83,7 @@ def _forbidden(reply: Reply, reason: str, why: str) -> Outcome:
     """All of it concerns the key, its token, its team or its environment; nothing the message."""
     if reason == "ExpiredProviderToken":
         if reply.reason == Trouble.KEYS_REFUSED:
-            return NotSent(f"{why}: again with a token of its time")
+            return NotSent(f"{why}: again with a token of its time", blameless=True)
         return CredentialFailure(f"{why}, twice: is this machine's clock right?")
     if reason == "UnrelatedKeyIdInToken":  # a gateway's connection: our own are of one key each
         return NotSent(why)

@@ -103,7 +103,7 @@ def _unauthenticated(reply: Reply, fault: Fault, why: str, blame: Blame) -> Outc
             return CredentialFailure(f"{why}: Apple's or the web's credentials in the project")
         return Failed(why, QUOTA_WAIT_SECONDS)  # others of this channel are accepted, or may be
     if reply.reason == Trouble.KEYS_REFUSED:
-        return NotSent(f"{why}: again with a new access token")
+        return NotSent(f"{why}: again with a new access token", blameless=True)
     return CredentialFailure(f"{why}, with a new access token too")
 
 

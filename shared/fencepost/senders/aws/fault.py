@@ -103,7 +103,7 @@ def not_answered(reply: Reply) -> Outcome | None:
     if (outcome := unanswered(reply)) is not None:
         return outcome
     if reply.reason == Trouble.KEYS_REFUSED:
-        return NotSent(f"{shown(fault_of(reply), reply)}: keys are looked up anew")
+        return NotSent(f"{shown(fault_of(reply), reply)}: keys are looked up anew", blameless=True)
     return None
 
 
