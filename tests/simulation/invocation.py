@@ -30,7 +30,7 @@ from fencepost.core.step import (
 from tests.simulation.faults import Fault
 from tests.simulation.network import Network
 from tests.simulation.provider import Sending, fate
-from tests.simulation.world import FACILITIES, HOLDING, KEYED, POLICY, World
+from tests.simulation.world import FACILITIES, HOLDING, KEYED, POLICY, TELLING, World
 
 STEPS_AT_ONE_INSTANT = 60
 STEPS_MAX = 20_000
@@ -365,7 +365,7 @@ class Invocation:
         world.require(key == claimed.idempotency_key, "G7: one key", held=claimed.held)
         if claimed.channel == KEYED and claimed.first_digest is not None:
             self._look_at_bytes(sending)
-        if claimed.channel == HOLDING and claimed.id not in world.forced:
+        if claimed.channel in (HOLDING, TELLING) and claimed.id not in world.forced:
             maybe = [s.held for s in world.ledger.of(claimed.id) if s.accepted_at is not None]
             world.require(
                 not maybe, "policy hold: never sent twice", held=claimed.held, first=maybe

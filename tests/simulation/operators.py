@@ -6,9 +6,9 @@ from fencepost.core.notification import AttemptOutcome, NotificationId
 from tests.simulation.faults import Fault
 from tests.simulation.invocation import Invocation
 from tests.simulation.model import NOBODY
-from tests.simulation.world import ASKING, COLLAPSING, HOLDING, KEYED, World
+from tests.simulation.world import ASKING, COLLAPSING, HOLDING, KEYED, TELLING, World
 
-CHANNELS = (KEYED, HOLDING, ASKING, COLLAPSING)
+CHANNELS = (KEYED, HOLDING, ASKING, COLLAPSING, TELLING)
 
 
 class Meddling:

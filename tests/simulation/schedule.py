@@ -8,7 +8,7 @@ from tests.simulation.invocation import Invocation
 from tests.simulation.model import Guards
 from tests.simulation.network import Network
 from tests.simulation.operators import CHANNELS, Meddling
-from tests.simulation.world import FACILITIES, HOLDING, KEYED, World
+from tests.simulation.world import FACILITIES, HOLDING, KEYED, TELLING, World
 
 RUNS_AT_ONCE = 4
 FAULTY_SECONDS = 30.0
@@ -115,7 +115,7 @@ class Schedule:
             world.require(kind is Kind.DELIVERED, "G8: knowledge is kept", id=id, kind=kind)
         for id, body in database.notifications.items():
             effects = world.ledger.effects(id, FACILITIES[body.channel])
-            if id in world.forced or body.channel not in (KEYED, HOLDING):
+            if id in world.forced or body.channel not in (KEYED, HOLDING, TELLING):
                 continue
             jumped = world.clock_jumped and body.channel == KEYED
             world.require(effects <= 1 or jumped, "no duplicate effect", id=id, effects=effects)

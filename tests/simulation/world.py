@@ -26,18 +26,20 @@ POLICY = AttemptPolicy(
     retry_after_max_seconds=10.0,
     unregistered_max=2,
 )
-KEYED, HOLDING, ASKING, COLLAPSING = (ChannelId(number) for number in (1, 2, 3, 4))
+KEYED, HOLDING, ASKING, COLLAPSING, TELLING = (ChannelId(number) for number in (1, 2, 3, 4, 5))
 FACILITIES = {
     KEYED: Facility(deduplicates_for_seconds=40.0),
     HOLDING: Facility(),
     ASKING: Facility(can_be_asked=True),
     COLLAPSING: Facility(collapses=True),
+    TELLING: Facility(evidence_within_seconds=20.0),
 }
 POLICIES = {
     KEYED: OnUncertain.RESEND,
     HOLDING: OnUncertain.HOLD,
     ASKING: OnUncertain.RECONCILE,
     COLLAPSING: OnUncertain.RESEND,
+    TELLING: OnUncertain.RECONCILE,
 }
 
 
