@@ -85,6 +85,12 @@ def pem(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey, form: PrivateFormat
         pem(KEY, PrivateFormat.PKCS8),
         pem(KEY, PrivateFormat.TraditionalOpenSSL),
     ],
+    ids=[
+        "number",
+        "padded",
+        "pkcs8",
+        "sec1",
+    ],  # the key is new each time, and workers compare names
 )
 def test_a_key_is_read_however_it_was_made(secret: str) -> None:
     assert read_key(secret).private_numbers() == KEY.private_numbers()
