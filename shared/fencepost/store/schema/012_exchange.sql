@@ -91,12 +91,13 @@ set search_path = pg_catalog, pg_temp set jit = off set plan_cache_mode = force_
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off as $f$
 #variable_conflict use_column
 declare
-  v_run fencepost.run; v_lease interval; v_new bigint[]; v_hints fencepost.hint[];
+  v_run record; v_lease interval; v_new bigint[]; v_hints fencepost.hint[];
   v_claim bigint[] := '{}'; v_fences bigint[]; v_attempts smallint[]; v_interruptions smallint[]; v_doubts boolean[]; v_resends boolean[]; v_until timestamptz[];
   v_verdicts text; v_lost int[]; v_busy smallint[] := '{}'; v_taking smallint[] := '{}'; v_alive boolean; v_now float8 := date_part('epoch', fencepost.now_());
   v_lease_left float8 := date_part('epoch', least(least(greatest(p_lease, 0), 86400) * interval '1 s', fencepost.longest_lease()));
 begin
-  select * into v_run from fencepost.run r where r.id = p_run and r.ended_at is null for update;            -- one exchange of a run at a time
+  -- One exchange of a run at a time. (Its row is found once: while a snapshot is held, all its dead versions lie on the way.)
+  select r.ctid as tid, r.id, r.seq, r.last_claim, r.hints into v_run from fencepost.run r where r.id = p_run and r.ended_at is null for update;
   v_alive := v_run.id is not null;
   v_lease := least(greatest(p_lease, 0), 86400) * interval '1 s';
 
@@ -133,9 +134,9 @@ begin
   end if;
   if v_alive and p_last then
     update fencepost.run r set seq = greatest(p_seq, r.seq), last_claim = '{}', hints = '{}', seen_at = fencepost.now_(), ended_at = fencepost.now_(),
-           counts = fencepost.counts_(p_run) where r.id = p_run;
+           counts = fencepost.counts_(p_run) where r.ctid = v_run.tid;
   elsif v_alive and p_seq > v_run.seq then
-    update fencepost.run r set seq = p_seq, last_claim = v_claim, hints = coalesce(v_hints, r.hints), seen_at = fencepost.now_() where r.id = p_run;
+    update fencepost.run r set seq = p_seq, last_claim = v_claim, hints = coalesce(v_hints, r.hints), seen_at = fencepost.now_() where r.ctid = v_run.tid;
   end if;
 
   verdicts := v_verdicts; lost := v_lost; gates := fencepost.gates_(g_channels || c_channels, v_busy || v_taking);
