@@ -52,6 +52,23 @@ def test_a_notification_costs_at_most_so_many_bytes_from_claim_to_closed(
     assert (after - before) / done <= BYTES_MAX
 
 
+def test_an_exchange_of_any_size_has_room_in_the_journal(quiet_bench: PostgresBench) -> None:
+    """Around the size at which its lists are compressed, and at the largest claim there is."""
+    bench = quiet_bench
+    bench.reset()
+    sizes = [200, *range(215, 260), 300, 500, 1000]
+    bench.enqueue(2 * sum(sizes))
+    worker = Worker(bench)
+    with session(bench.url, autocommit=True) as own:
+        for size in sizes:
+            claimed = own.say(worker, claim=worker.want(size)).claimed
+            words = [delivered(one.held) for one in claimed]
+            claimed = own.say(worker, *words, claim=worker.want(size)).claimed
+            assert len(words) == len(claimed) == size
+            own.say(worker, *(delivered(one.held) for one in claimed))
+    assert bench.conserved()
+
+
 def test_looking_for_work_writes_nothing(quiet_bench: PostgresBench) -> None:
     bench = quiet_bench
     bench.wait(bench.store.has_work())

@@ -140,7 +140,7 @@ create table fencepost.journal (                               -- append-only, o
   settled bigint[], settled_fences bigint[],
   renewed bigint[], lost bigint[],
   claimed bigint[], claimed_fences bigint[])
-  with (toast_tuple_target = 8160);                            -- the lists of 200 rows stay as they are: to compress them cost a twentieth of their exchange
+  with (toast_tuple_target = 7200);                            -- the lists of 200 rows stay as they are: to compress them cost a twentieth of their exchange
 create index journal_run on fencepost.journal (run_id, seq);
 create index journal_at on fencepost.journal using brin (at);  -- strays only (060_retention.sql)
 
