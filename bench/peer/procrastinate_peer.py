@@ -37,7 +37,7 @@ async def work(url: str, concurrency: int) -> None:
     app = application(url, count, min(concurrency, 20))
     telling = asyncio.create_task(count.tell())
     async with app.open_async():
-        await app.run_worker_async(queues=["noop"], concurrency=concurrency)
+        await app.run_worker_async(concurrency=concurrency)
     await telling
 
 
