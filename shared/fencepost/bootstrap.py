@@ -210,6 +210,7 @@ def backfill(records: Sequence[Mapping[str, Any]], *, remaining_seconds: float) 
     from fencepost.backfill.objects import Bucket
     from fencepost.backfill.records import Records
     from fencepost.backfill.work import Backfill, Means
+    from fencepost.senders.ses_queue import callbacks_in
 
     settings = read_settings()
     means = Means(
@@ -219,6 +220,7 @@ def backfill(records: Sequence[Mapping[str, Any]], *, remaining_seconds: float) 
         clock=time.monotonic,
         installation=settings.installation,
         send=queue_at(settings.queue_url).send if settings.queue_url else None,
+        told=callbacks_in,
     )
     return Records(
         Backfill(means),

@@ -12,6 +12,7 @@ from fencepost.backfill.commands import command_message
 from fencepost.backfill.ports import Opened
 from fencepost.backfill.work import Backfill, Means, RunOnce, Send
 from fencepost.core.backfill import Begun, Ended, Ending, Pace, Paged, Turn, Verdict
+from fencepost.core.callback import Callback
 from fencepost.core.command import CommandId, Drain, Evidence, Lasting, Move, Replay, S3Object
 from fencepost.core.operation import DatabaseAway, Refused
 from fencepost.core.tally import Count, Summary
@@ -88,6 +89,9 @@ class Database:
 
     def evidence(self, evidence: Evidence) -> str:
         return "L" * len(evidence.facts)
+
+    def callback(self, callbacks: Sequence[Callback]) -> str:
+        return "A" * len(callbacks)
 
 
 class Nowhere:

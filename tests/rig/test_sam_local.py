@@ -13,6 +13,7 @@ import pytest
 from fencepost.backfill.commands import read_command
 from fencepost.backfill.wire import Wires
 from fencepost.core.command import CommandRefused
+from fencepost.senders.ses_queue import callbacks_in
 from fencepost.settings import read_settings
 from rig.sam.__main__ import EVENTS, declared
 from rig.sam.cli import interpreter_folder
@@ -103,6 +104,8 @@ class TestEvents:
     def test_what_fails_are_the_bodies_that_are_no_commands(self, file: Path) -> None:
         bad = []
         for one in records(file):
+            if callbacks_in(one["body"]) is not None:
+                continue
             try:
                 read_command(one["body"])
             except CommandRefused:

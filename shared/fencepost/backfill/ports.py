@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from fencepost.core.backfill import Begun, Paged, Turn, Verdict
+from fencepost.core.callback import Callback
 from fencepost.core.command import Drain, Evidence, Lasting, Move, Replay, S3Object
 
 
@@ -47,6 +48,10 @@ class Commands(Protocol):
 
     def evidence(self, evidence: Evidence) -> str:
         """One letter a fact."""
+        ...
+
+    def callback(self, callbacks: Sequence[Callback]) -> str:
+        """One letter each: U where it is of no notification that is here."""
         ...
 
 

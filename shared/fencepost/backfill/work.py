@@ -12,6 +12,7 @@ from fencepost.backfill.commands import BODY_BYTES_MAX, continuation_message, re
 from fencepost.backfill.pages import enqueue_pages, pages_from
 from fencepost.backfill.ports import Commands, Objects, SourceAway
 from fencepost.core.backfill import ENDINGS, Ended, Ending, Pace, Paged, Turn, Verdict, over, why
+from fencepost.core.callback import Callback
 from fencepost.core.command import (
     Command,
     CommandId,
@@ -31,6 +32,7 @@ from fencepost.ports import Clock, StoreFailed
 
 Send = Callable[[Sequence[str], float], Sequence[str]]  # bodies and seconds; those taken
 RunOnce = Callable[[float, CommandId], Summary]  # seconds, for which command; raises StoreFailed
+Told = Callable[[str], Sequence[Callback] | None]  # a body → what a provider tells in it
 Progress = Callable[[Paged], None]
 NO_TIME = "no time left for it in this invocation"
 
@@ -45,6 +47,7 @@ class Means:
     clock: Clock
     installation: str | None = None  # whose evidence is taken; None: anybody's
     send: Send | None = None
+    told: Told = lambda body: None
     progress: Progress = lambda page: None
 
 
@@ -59,13 +62,15 @@ class Backfill:
 
     def take(self, body: str, pace: Pace) -> Ended:
         """What one message came to. Raises nothing of the database's, the queue's or S3's."""
+        if (callbacks := self._means.told(body)) is not None:
+            return replace(self._taken(callbacks, pace), named={"command": "callback"})
         try:
             command = read_command(body)
         except CommandRefused as refused:
             return Ended(ending=Ending.REFUSED, reason=str(refused))
         return replace(self._taken(command, pace), named=_named(command))
 
-    def _taken(self, command: Command, pace: Pace) -> Ended:
+    def _taken(self, command: Command | Sequence[Callback], pace: Pace) -> Ended:
         if not pace.fits(self._means.clock()):
             return Ended(ending=Ending.PUT_BACK, reason=NO_TIME)
         try:
@@ -77,8 +82,10 @@ class Backfill:
         except (OperatorError, SourceAway) as away:
             return Ended(ending=Ending.AWAY, reason=str(away))
 
-    def do(self, command: Command, pace: Pace) -> Ended:
+    def do(self, command: Command | Sequence[Callback], pace: Pace) -> Ended:
         """The same for a command at hand; raises what is wrong with it or with the database."""
+        if isinstance(command, Sequence):
+            return self._hear(command)
         match command:
             case Evidence():
                 return self._note(command)
@@ -89,7 +96,7 @@ class Backfill:
             case _:
                 assert_never(command)
 
-    def _twice(self, command: Command, pace: Pace) -> Ended:
+    def _twice(self, command: Command | Sequence[Callback], pace: Pace) -> Ended:
         """Once more where the connection broke: begun again, it goes on from where it got to. What was dialled anew
         may be another server: whose database it is, is asked anew too."""
         if self._away is not None:
@@ -131,6 +138,11 @@ class Backfill:
         letters = self._means.commands.evidence(evidence)
         counts = {"facts": len(letters), "conflicts": letters.count("C")}
         return Ended(ending=Ending.DONE, counts=counts)
+
+    def _hear(self, callbacks: Sequence[Callback]) -> Ended:
+        letters = self._means.commands.callback(callbacks) if callbacks else ""
+        counts = {"facts": len(letters), "conflicts": letters.count("C")}
+        return Ended(ending=Ending.DONE, counts={**counts, "unknown": letters.count("U")})
 
     def _drain(self, command: Drain, pace: Pace) -> Ended:
         begun = self._means.commands.begin(command)

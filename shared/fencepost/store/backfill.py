@@ -11,6 +11,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from fencepost.core.backfill import Begun, Paged, Turn, Verdict
+from fencepost.core.callback import Callback
 from fencepost.core.command import Drain, Evidence, Lasting, Move, Replay, Select, what_of
 from fencepost.core.operation import OperatorError, Refused, SchemaMissing
 from fencepost.ports import Access
@@ -121,6 +122,11 @@ class CommandStore:
         """One letter a fact (013_evidence.sql)."""
         words = command_words.evidence(evidence)
         letters: str = self._value("run_evidence", words)
+        return letters
+
+    def callback(self, callbacks: Sequence[Callback]) -> str:
+        """One letter each (085_callbacks.sql)."""
+        letters: str = self._value("callback", command_words.callbacks(callbacks))
         return letters
 
     def status(self, id: UUID) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fencepost.core.callback import Callback
 from fencepost.core.command import Evidence
 from fencepost.core.exchange import Facts
 from fencepost.store.new_notification import NewNotification
@@ -48,6 +49,21 @@ def evidence(evidence: Evidence) -> dict[str, Any]:
         "outcomes": [fact.outcome.value for fact in facts],
         "references": [clean(fact.facts.reference) for fact in facts],
         "details": [clean(_detail(fact.facts)) for fact in facts],
+    }
+
+
+def callbacks(callbacks: Sequence[Callback]) -> dict[str, Any]:
+    gone = [each.gone for each in callbacks]
+    return {
+        "ids": [each.held.id for each in callbacks],
+        "fences": [each.held.fence for each in callbacks],
+        "keys": [each.key for each in callbacks],
+        "outcomes": [each.outcome and each.outcome.value for each in callbacks],
+        "references": [clean(each.reference) for each in callbacks],
+        "details": [clean(each.detail) for each in callbacks],
+        "gone": [each is not None for each in gone],
+        "gone_ats": [each and each.gone_at for each in gone],
+        "guarded": [each is not None and each.guarded for each in gone],
     }
 
 

@@ -25,7 +25,7 @@ begin
         ('operator', 'cancel'), ('operator', 'redrive'), ('operator', 'resolve'), ('operator', 'evidence'), ('operator', 'quarantine'),
         ('operator', 'bound_to'), ('operator', 'bind'), ('operator', 'channel_apply'), ('operator', 'channel_pause'), ('operator', 'channel_resume'),
         ('operator', 'channel_list'), ('operator', 'status_report'), ('operator', 'time_range'), ('operator', 'parked_page'), ('operator', 'open_page'),
-        ('operator', 'unregistered'), ('operator', 'unregistered_page'), ('operator', 'uncertain_page'), ('operator', 'unregistered_resolve'), ('operator', 'evidence_unregistered'),
+        ('operator', 'unregistered'), ('operator', 'unregistered_page'), ('operator', 'uncertain_page'), ('operator', 'unregistered_resolve'), ('operator', 'evidence_unregistered'), ('operator', 'callback'),
         ('operator', 'inspect'), ('operator', 'conservation'), ('operator', 'conflicts'),
         ('operator', 'prune'), ('operator', 'prune_strays'), ('operator', 'prune_closed'), ('operator', 'prunable'), ('operator', 'retention'),
         ('operator', 'begin_command'), ('operator', 'command_enqueue'), ('operator', 'command_move'), ('operator', 'command_replay'), ('operator', 'command_continued'),
