@@ -80,10 +80,11 @@ def transition(sent: Sent, outcome: Outcome) -> Transition:
 
 
 def _delivered(sent: Sent, outcome: Delivered) -> Transition:
-    facts = replace(sent.facts, reference=sent.facts.reference or outcome.reference)
+    known = sent
+    if outcome.reference and not sent.facts.reference:
+        known = replace(sent, facts=replace(sent.facts, reference=outcome.reference))
     code = reason.RECEIPT_DUE if outcome.receipt_due else None
-    word = _word(sent, AttemptOutcome.DELIVERED, kind=Kind.DELIVERED, code=code)
-    return Transition(replace(word, facts=facts))
+    return Transition(_word(known, AttemptOutcome.DELIVERED, kind=Kind.DELIVERED, code=code))
 
 
 def _unregistered(sent: Sent, outcome: Unregistered) -> Transition:
@@ -217,7 +218,7 @@ def _word(
     code: str | None = None,
     why: str | None = None,
 ) -> Word:
-    facts = sent.facts if sent.facts.detail else replace(sent.facts, detail=why)
+    facts = replace(sent.facts, detail=why) if why and not sent.facts.detail else sent.facts
     return Word(
         id=sent.claimed.id,
         fence=sent.claimed.fence,
