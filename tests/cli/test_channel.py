@@ -85,11 +85,11 @@ FAULTS = {
     ),
     "a setting nobody knows": (
         '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\nsettings = { alow_http = true }\n',
-        "channel a: Object contains unknown field `alow_http`",
+        "channel a: settings: Object contains unknown field `alow_http`",
     ),
     "a setting of another type": (
         '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\nsettings = { allow_http = "yes" }\n',
-        "channel a: Expected `bool`, got `str`",
+        "channel a: settings: Expected `bool`, got `str`",
     ),
     "a pasted secret": (
         '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nsecret = "whsec_aGlkZGVu"\n',

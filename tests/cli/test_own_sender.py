@@ -103,4 +103,4 @@ def test_a_setting_it_does_not_know_is_refused(
     assert fencepost("bind", "test").code == 0
     said = fencepost("channel", "apply", str(channels), more={"PYTHONPATH": installed})
     assert said.code == 1
-    assert "channel alerts: Object contains unknown field `topic`" in said.err
+    assert "channel alerts: settings: Object contains unknown field `topic`" in said.err

@@ -170,8 +170,8 @@ NEXT: dict[str, tuple[Inspection, str]] = {
     ),
     "in doubt, resend": (
         seen(open=row(doubt=True, attempts=1), channel=channel(on_uncertain=OnUncertain.RESEND)),
-        "at the next tick a run takes it up in doubt: it is sent again with the same idempotency key "
-        "while the provider still knows the key, and held after that",
+        "at the next tick a run takes it up in doubt: it is sent again with the same idempotency key; "
+        "by a provider that drops repeats for a while only within that while, and held after that",
     ),
     "the notification's own policy goes over its channel's": (
         seen(open=row(doubt=True, attempts=1), on_uncertain=OnUncertain.RECONCILE),

@@ -204,7 +204,7 @@ def test_a_third_party_cannot_replace_our_own(
             None,
             "a secret reference is missing: no channel of this kind works without one",
         ),
-        ({"tiemout": 1}, "env:GOOD", "Object contains unknown field `tiemout`"),
+        ({"tiemout": 1}, "env:GOOD", "settings: Object contains unknown field `tiemout`"),
     ],
 )
 def test_a_channel_that_can_never_work_is_refused_before_it_is_one(

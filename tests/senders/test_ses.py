@@ -660,4 +660,4 @@ def test_settings_are_strict(settings: dict[str, Any]) -> None:
 
 def test_a_channel_needs_no_secret_where_the_function_has_a_role() -> None:
     assert fault_of("ses", {"from_address": FROM}, None) is None
-    assert fault_of("ses", {"from": FROM}, None) == "Object contains unknown field `from`"
+    assert fault_of("ses", {"from": FROM}, None) == "settings: Object contains unknown field `from`"

@@ -107,8 +107,8 @@ def _doubt_policy(seen: Inspection) -> str:
     match chosen:
         case OnUncertain.RESEND:
             return (
-                "it is sent again with the same idempotency key while the provider still knows the key, "
-                "and held after that"
+                "it is sent again with the same idempotency key; by a provider that drops repeats for a while "
+                "only within that while, and held after that"
             )
         case OnUncertain.HOLD:
             return "it is not sent again but closed as uncertain, for an operator or for evidence"

@@ -61,7 +61,7 @@ def fault_of(
         read = msgspec.convert(dict(settings), found.settings)
         facility = found.facility(read) if found.facility is not None else None
     except ValueError as wrong:  # msgspec's included
-        return _line(wrong)
+        return f"settings: {_line(wrong)}"
     if on_uncertain != OnUncertain.RECONCILE or facility is None or facility.reconciles:
         return None
     return NO_RECONCILE
