@@ -97,6 +97,8 @@ def meaning_of(reply: Reply) -> Outcome:
     wait = retry_after_seconds(reply.headers.get("retry-after"), date=reply.headers.get("date"))
     if answer.get("ok") is True:
         timestamp = answer.get("ts")
+        if not 200 <= status < 300:
+            return Uncertain(f"answered {status}, and its body says otherwise")
         return Delivered(timestamp if isinstance(timestamp, str) else None)
     if "error" in answer:
         known = _error(str(answer["error"]), wait)

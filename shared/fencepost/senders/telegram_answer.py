@@ -44,9 +44,13 @@ def meaning_of(reply: Reply, *, channel_wide: bool) -> Outcome:
     if (outcome := unanswered(reply)) is not None:
         return outcome
     answer, status = read_object(reply.body), reply.status or 0
-    if answer.get("ok") is True or 200 <= status < 300:  # an error is never a 200
+    reason, done = f"answered {status}", 200 <= status < 300
+    if (
+        answer.get("ok", done) is not done
+    ):  # Telegram's errors are never a 200: this is not its own word
+        return Uncertain(f"{reason}, and its body says otherwise")
+    if done:
         return Delivered(_message_id(answer))
-    reason = f"answered {status}"
     match status:
         case 429:
             return Throttled(reason, _wait(reply, answer), channel_wide=channel_wide)
