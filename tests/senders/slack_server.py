@@ -24,6 +24,7 @@ class SlackServer:
         self.asked: list[dict[str, str]] = []
         self.refuses: dict[str, Any] | None = None  # what a history is refused with
         self.hides = False
+        self.keeps_silent = False  # stores posts and answers none
 
     async def __call__(self, peer: Peer) -> None:
         while True:
@@ -45,6 +46,8 @@ class SlackServer:
         assert asked.headers["content-type"].startswith("application/json")
         message = json.loads(asked.body)
         ts = self.store(message)
+        if self.keeps_silent:
+            await never()
         if self.cuts > 0:
             self.cuts -= 1
             peer.reset()

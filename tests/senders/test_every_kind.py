@@ -144,7 +144,8 @@ KEYS = (
 VALUES: tuple[Any, ...] = (
     True, False, None, "true", "ok", "error", 0, 1, -1, 20003, 21610, 429, 1e308, "\ud800", "\0", MARK,
     "DeviceNotRegistered", "UNREGISTERED", "INVALID_ARGUMENT", "BadDeviceToken", "Unregistered", "ratelimited",
-    "channel_not_found", [], {}, "type.googleapis.com/google.firebase.fcm.v1.FcmError", "type.googleapis.com/google.rpc.BadRequest",
+    "channel_not_found", [], {},
+    "type.googleapis.com/google.firebase.fcm.v1.FcmError", "type.googleapis.com/google.rpc.BadRequest",
     "TooManyRequestsException", 10**400, "9" * 5000,
 )  # fmt: skip
 answers = st.recursive(

@@ -27,6 +27,7 @@ from fencepost.senders.slack import Slack, SlackSettings, slack
 from fencepost.senders.slack_answer import meaning_of
 from fencepost.senders.trouble import Trouble
 from tests.senders.claimed import KEY, claimed, in_doubt
+from tests.senders.peers import Peer
 from tests.senders.slack_server import TOKEN, SlackServer
 from tests.senders.stage import HOST, Stage, stage
 from tests.senders.test_registry import CHANNEL
@@ -178,6 +179,10 @@ async def test_a_reply_is_looked_for_in_its_thread() -> None:
         ({"ok": False, "error": "channel_not_found"}, None),  # says nothing of the message
         ({"ok": False, "error": "is_archived"}, None),
         ({"ok": True}, None),  # no list of messages is not an empty one
+        ({"ok": True, "messages": None}, None),
+        ({"ok": True, "messages": {}}, None),
+        ({"ok": True, "messages": ["odd"]}, None),  # one that cannot be read may be it
+        ({"ok": True, "messages": [], "has_more": True}, None),
         ({}, None),
     ],
 )
@@ -189,6 +194,23 @@ async def test_a_history_that_is_refused_proves_nothing(
         server.refuses = refusal
         await on.serve(server)
         assert await sender(on).ask(DOUBTFUL, timeout_seconds=10) == outcome
+
+
+async def test_a_page_that_cannot_be_read_whole_proves_nothing_for_the_pages_after_it() -> None:
+    pages = [
+        {"ok": True, "messages": "odd", "response_metadata": {"next_cursor": "2"}},
+        {"ok": True, "messages": []},
+    ]
+
+    async def script(peer: Peer) -> None:
+        while True:
+            asked = await peer.request()
+            await peer.answer(asked, 200, json.dumps(pages.pop(0)).encode())
+
+    async with stage() as on:
+        await on.serve(script)
+        assert await sender(on).ask(DOUBTFUL, timeout_seconds=10) is None
+        assert pages == []
 
 
 @pytest.mark.parametrize("recipient", ["U0123ABC", "#general", "@somebody", "general"])

@@ -54,7 +54,7 @@ async def find(
     method = "conversations.replies" if wanted.thread else "conversations.history"
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_seconds
-    cursor, limit = "", page_size
+    cursor, limit, hidden = "", page_size, False
     for _ in range(pages):
         parameters = wanted.parameters(limit, cursor)
         reply = await call(method, parameters, deadline - loop.time())
@@ -66,9 +66,10 @@ async def find(
             return _could_not_say(reply)
         if (timestamp := standing(answer, wanted.key)) is not None:
             return Delivered(timestamp)
-        cursor = following(answer)
+        hidden, cursor = hidden or hides(answer), following(answer)
         if not cursor:
-            return None if hides(answer) else NotSent("it does not stand in the conversation")
+            unread = hidden or answer.get("has_more")
+            return None if unread else NotSent("it does not stand in the conversation")
     return None
 
 
@@ -89,9 +90,10 @@ def following(answer: Mapping[str, Any]) -> str:
 
 
 def hides(answer: Mapping[str, Any]) -> bool:
-    """There is more than one gets to see."""
-    seen = isinstance(answer.get("messages"), list)
-    return not seen or bool(answer.get("has_more") or answer.get("is_limited"))
+    """A page, any of them, on which not all can be seen that stands there."""
+    messages = answer.get("messages")
+    seen = isinstance(messages, list) and all(isinstance(each, Mapping) for each in messages)
+    return not seen or bool(answer.get("is_limited"))
 
 
 def _messages(answer: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
