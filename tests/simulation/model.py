@@ -694,8 +694,10 @@ class Database:
         for id in sorted(set(ids)):
             if self.is_doubtful(id):
                 continue
-            if id in self.queue:
-                self.queue[id].doubt = False
+            row = self.queue.get(id)
+            if row is not None and row.doubt:
+                row.doubt = False
+                row.due_at = min(row.due_at, self.now) if row.run == NOBODY else row.due_at
             closed = self.closed.get(id)
             if closed is None or closed.kind is not Kind.UNCERTAIN:
                 continue

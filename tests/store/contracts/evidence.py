@@ -136,6 +136,14 @@ class EvidenceContract:
         bench.evidence(id, FAILED, fence=1)
         standing = bench.standing(id)
         assert (standing.kind, standing.doubt, standing.fence) == (None, False, 1)
+        assert Worker(bench).claim_one().fence == 2, "due now: what it waited for has come"
+
+    def test_what_waits_without_doubt_keeps_its_time(self, bench: Bench) -> None:
+        (id,) = bench.enqueue()
+        worker = Worker(bench)
+        worker.settle(retry(worker.claim_one().held, 60))
+        bench.evidence(id, FAILED, fence=1)
+        assert Worker(bench).claim() == ()
 
     def test_a_runs_evidence_clears_only_its_own_attempt(self, bench: Bench) -> None:
         (id,) = bench.enqueue()

@@ -1,7 +1,7 @@
 -- Evidence: a fact about a send learnt outside its lease: a late word of a run, a provider's callback, an operator's word. Nothing is too late
 -- for it, and saying it twice is harmless. Written down first, then it acts:
 --   delivered, at any fence    the notification closes as delivered; a leased one is closed by its holder's next word
---   not delivered              once no attempt is in doubt any more: an open row loses its doubt, a held one opens again, or is dead if any was rejected
+--   not delivered              once no attempt is in doubt any more: an open row loses its doubt and is due now, a held one opens again, or is dead if any was rejected
 -- Order of locks: queue rows by id (an exchange has them already), then notifications by id (redrive moves rows from closed to queue).
 
 -- In doubt: an attempt whose outcome is unknown and of which no evidence says that it was not delivered. A run's evidence speaks for its own attempt only.
@@ -58,7 +58,8 @@ declare v_held fencepost.kind[] := '{uncertain}'; v_clear bigint[]; v_rejected b
 begin
   select array_agg(w.id) into v_clear from (select distinct w.id from unnest(p_ids) as w(id) order by w.id) w where not fencepost.doubtful_(w.id);
   if v_clear is null then return; end if;
-  update fencepost.queue q set doubt = false where q.notification_id = any(v_clear) and q.doubt;
+  update fencepost.queue q set doubt = false, due_at = case when q.run_id = fencepost.nobody() then least(q.due_at, fencepost.now_()) else q.due_at end
+   where q.notification_id = any(v_clear) and q.doubt;
   select array_agg(w.id) into v_rejected from unnest(v_clear) as w(id)
    where (select 1 from fencepost.evidence e where e.notification_id = w.id and e.outcome = 'rejected' limit 1) = 1;
   if v_rejected is not null then perform fencepost.turn_(v_rejected, v_held, 'dead'); end if;
