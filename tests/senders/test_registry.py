@@ -216,3 +216,26 @@ def test_a_channel_that_can_never_work_is_refused_before_it_is_one(
 def test_an_unknown_kind_may_be_known_elsewhere() -> None:
     with pytest.raises(SenderUnavailable, match="unknown sender kind 'pigeon'"):
         fault_of("pigeon", {}, None)
+
+
+@pytest.mark.parametrize(
+    ("written", "fault"),
+    [
+        ("https://gateway.example/push", None),
+        ("http://127.0.0.1:8080", None),
+        ("http://[::1]:8080", None),
+        ("http://localhost:8080", None),
+        ("http://10.0.0.7", None),
+        ("nothing", "settings: endpoint: it is not https://host/…"),
+        (
+            "http://gateway.example",
+            "settings: endpoint: it is http to another machine, and credentials would travel in clear",
+        ),
+        (
+            "http://93.184.216.34",
+            "settings: endpoint: it is http to another machine, and credentials would travel in clear",
+        ),
+    ],
+)
+def test_credentials_leave_this_machine_only_by_https(written: str, fault: str | None) -> None:
+    assert fault_of("expo", {"endpoint": written}, "env:TOKEN") == fault

@@ -13,7 +13,9 @@ import msgspec
 from fencepost.core.channel import Channel
 from fencepost.core.notification import ChannelId, OnUncertain
 from fencepost.ports import Clock, Sender, SenderUnavailable
+from fencepost.senders.endpoint import endpoint
 from fencepost.senders.kind import SenderKind
+from fencepost.senders.request import InvalidUrl
 from fencepost.senders.transport import Transport
 
 ENTRY_POINTS = "fencepost.senders"
@@ -62,9 +64,22 @@ def fault_of(
         facility = found.facility(read) if found.facility is not None else None
     except ValueError as wrong:  # msgspec's included
         return f"settings: {_line(wrong)}"
+    if (fault := _endpoint_fault(read)) is not None:
+        return f"settings: endpoint: {fault}"
     if on_uncertain != OnUncertain.RECONCILE or facility is None or facility.reconciles:
         return None
     return NO_RECONCILE
+
+
+def _endpoint_fault(settings: msgspec.Struct) -> str | None:
+    """Every kind that has an `endpoint` reads it so."""
+    written = getattr(settings, "endpoint", None)
+    try:
+        if isinstance(written, str):
+            endpoint(written)
+    except InvalidUrl as wrong:
+        return _line(wrong)
+    return None
 
 
 ResolveSecret = Callable[[str], str]  # from a reference to the secret. Raises LookupError
