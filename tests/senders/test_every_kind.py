@@ -163,7 +163,15 @@ PAGES = (
     b'{"data":{"status":"ok","id":"1"}}',
     b'{"data":[{"status":"ok"}]}', b'{"sid":"SM1"}', b'{"name":"projects/a/messages/1"}', b'{"MessageId":"1"}',
 )  # fmt: skip
+SAID: tuple[Any, ...] = (  # where each provider's code stands, a text that is none
+    {"error": MARK}, {"ok": False, "error": MARK}, {"reason": MARK}, {"code": MARK, "message": MARK}, {"errno": MARK},
+    {"errors": [{"code": MARK}]}, {"data": {"status": "error", "message": MARK, "details": {"error": MARK}}},
+    {"error": {"status": MARK, "message": MARK,
+               "details": [{"@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": MARK}]}},
+    {"__type": MARK, "message": MARK}, {"ok": False, "description": f"Bad Request: chat not found {MARK}"},
+)  # fmt: skip
 bodies = st.one_of(
+    st.sampled_from(SAID).map(lambda said: json.dumps(said).encode()),
     answers.map(lambda said: json.dumps(said).encode()),
     st.sampled_from(PAGES),
     st.binary(max_size=40),

@@ -17,7 +17,7 @@ from fencepost.core.notification import NotificationId
 from fencepost.settings import Settings
 from fencepost.store.operator import Operator
 from tests.senders.every_kind import EXAMPLES
-from tests.senders.peers import Peer
+from tests.senders.peers import H1Peer, Peer
 from tests.senders.threaded import serving
 from tests.store.postgres_bench import PostgresBench
 from tests.store.runs import SHORT
@@ -61,6 +61,7 @@ class Nonsense:
     asked: int = 0
 
     async def script(self, peer: Peer) -> None:
+        assert isinstance(peer, H1Peer)  # raw bytes
         await peer.request()
         self.asked += 1
         await peer.write(next(self.answers))

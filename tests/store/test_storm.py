@@ -1,4 +1,4 @@
-"""Three runs and an operator on the same rows, in opposed orders, leases running out under them."""
+"""Three runs and two operators on the same rows, in opposed orders, leases running out under them."""
 
 import random
 import threading
@@ -28,6 +28,7 @@ SAY = """select fencepost.evidence('callback', %(ids)s::bigint[], array_fill(nul
 OTHERS = {
     "evidence": SAY,
     "redrive": "select fencepost.redrive(%(ids)s::bigint[], true, 'storm', '')",
+    "resolve": "select fencepost.resolve(%(ids)s::bigint[], %(said)s, 'storm', '')",
     "cancel": "select fencepost.cancel(%(ids)s::bigint[], 'storm', '')",
 }
 AGAINST_EVIDENCE = """
@@ -77,17 +78,18 @@ class Storm:
             return [claimed.held for claimed in answer.claimed]
         raise AssertionError("one exchange met 20 deadlocks in a row")
 
-    def others(self) -> None:
-        dice = random.Random(f"{self.seed} others")
+    def others(self, name: str) -> None:
+        dice = random.Random(f"{self.seed} {name}")
         with session(self.url, autocommit=True) as own:
             own.rows("set deadlock_timeout = '20ms'")
             for _ in range(ROUNDS * 2):
                 own.rows(EXPIRE)
                 ids = dice.sample(self.ids, 10)
                 outcomes = [dice.choice(["delivered", "failed", "rejected"]) for _ in ids]
-                what = OTHERS[dice.choices(list(OTHERS), [1, 5, 1])[0]]
+                what = OTHERS[dice.choices(list(OTHERS), [1, 5, 2, 1])[0]]
                 try:
-                    own.rows(what, {"ids": ids, "outcomes": outcomes})
+                    said = dice.choice(["not_delivered", "dead"])
+                    own.rows(what, {"ids": ids, "outcomes": outcomes, "said": said})
                 except psycopg.errors.DeadlockDetected:
                     self.count(deadlock=True)
 
@@ -105,7 +107,7 @@ def test_rows_are_conserved_and_deadlocks_are_rare(bench: PostgresBench, seed: i
         doing: list[Future[None]] = [
             do(storm.run, Worker(bench), order) for order in ("asc", "desc", "any")
         ]
-        doing.append(do(storm.others))
+        doing += [do(storm.others, name) for name in ("Ann", "Bob")]
         for done in doing:
             done.result(120)
     said = f"seed {seed}: {storm.verdicts}, {storm.deadlocks} deadlocks in {storm.exchanges}"
