@@ -11,7 +11,15 @@ from fencepost.core.access import Database
 from fencepost.core.channel import Channel
 from fencepost.core.line import Line
 from fencepost.core.notification import ChannelId, Claimed
-from fencepost.core.outcome import CredentialFailure, Delivered, NotSent, Outcome, Unregistered
+from fencepost.core.outcome import (
+    CredentialFailure,
+    Delivered,
+    Failed,
+    NotSent,
+    Outcome,
+    Throttled,
+    Unregistered,
+)
 from fencepost.core.reply import Phase, Reply
 from fencepost.core.tally import Count, Summary
 from fencepost.ports import Sender
@@ -199,3 +207,59 @@ def test_one_bad_token_among_others_is_an_event_of_its_own(ground: Ground) -> No
     assert sorted(provider.reached) == ["bad", "first", "last"]
     ground.database.execute("update fencepost.unregistered set at = at - interval '1 hour'")
     assert ground.rows("select recipient from fencepost.unregistered()") == [("bad",)]
+
+
+def test_what_always_fails_is_dead_after_exactly_as_many_attempts_as_allowed(
+    ground: Ground,
+) -> None:
+    """D16: the count lives with the claim, and no restart of the worker forgets it."""
+    ground.database.execute(
+        "update fencepost.channel set policy = '{\"attempts_max\": 5}' where name = 'two'"
+    )
+    failing = Provider(answer=lambda recipient: Failed("answered 503"))
+    ground.ways.by_name = {"one": Provider(), "two": failing}
+    ground.enqueue("two", "somebody")
+    for _ in range(8):
+        ground.tick()
+        ground.database.execute("update fencepost.queue set due_at = now()")
+    assert len(failing.reached) == 5
+    assert ground.rows("select kind::text, reason, attempts from fencepost.closed") == [
+        ("dead", "attempts_exhausted", 5)
+    ]
+
+
+def test_after_a_resume_nothing_stale_is_sent(ground: Ground) -> None:
+    """D39: a channel stood for long; what expired meanwhile is closed, and the rest goes."""
+    sender = Provider()
+    ground.ways.by_name = {"one": sender, "two": Provider()}
+    ground.database.execute("select fencepost.channel_pause('one', 'keys', null)")
+    ground.enqueue("one", "stale", 5)
+    ground.enqueue("one", "live", 2)
+    ground.database.execute(
+        "update fencepost.notification set expires_at = now() where recipient = 'stale'"
+    )
+    ground.tick()
+    assert sender.reached == []
+    ground.database.execute("select fencepost.channel_resume('one')")
+    ground.tick()
+    assert sender.reached == ["live", "live"]
+    kinds = "select kind::text, count(*) from fencepost.closed group by kind order by 1"
+    assert sorted(ground.rows(kinds)) == [("delivered", 2), ("expired", 5)]
+
+
+def test_a_throttle_stops_the_whole_channel_for_every_run_and_burns_nothing(
+    ground: Ground,
+) -> None:
+    """D48: the first of a hundred is answered 429 with 30 seconds; ten were under way, and the next run sends none."""
+    throttled = Provider(answer=lambda recipient: Throttled("answered 429", 30.0))
+    ground.ways.by_name = {"one": throttled, "two": Provider()}
+    ground.enqueue("one", "somebody", 100)
+    ground.enqueue("two", "else", 3)
+    summary = ground.tick()
+    assert summary.counts[Count.DELIVERED] == 3
+    assert 1 <= len(throttled.reached) <= 10
+    reached = len(throttled.reached)
+    ground.tick()
+    assert len(throttled.reached) == reached
+    assert ground.rows("select max(attempts), count(*) from fencepost.queue") == [(0, 100)]
+    assert list(ground.paused()) == ["one"]
