@@ -14,7 +14,7 @@ from rig.receiver import SECRET
 from rig.sam.cli import SAM, Said, Sam, interpreter_folder
 from rig.sam.engine import docker_engine
 from rig.sam.expected import Expected, Found, differences, in_order, read_expected
-from rig.sam.ground import OF_EVENTS, PRIVATE, Ground, Place, lay_ground
+from rig.sam.ground import OF_EVENTS, PRIVATE, TWILIO_TOKEN, Ground, Place, lay_ground
 from rig.sam.image import ensure_image
 from rig.sam.leftover import nothing_left
 from rig.sam.overlap import overlap
@@ -111,7 +111,10 @@ def _event(ground: Ground, sam: Sam, name: str, expected: Expected, logs: bool) 
 
 def _differences(place: Place, expected: Expected, said: list[Said]) -> list[str]:
     log = "".join(one.log for one in said)
-    account, secrets = place.account(), (SECRET, PRIVATE, *OF_EVENTS, place.ground.receiver_url)
+    account, secrets = (
+        place.account(),
+        (SECRET, TWILIO_TOKEN, PRIVATE, *OF_EVENTS, place.ground.receiver_url),
+    )
     wrong = []
     for one in said:
         found = Found(answer=one.answer, log=log, account=account, secrets=secrets)

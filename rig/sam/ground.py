@@ -37,13 +37,17 @@ USERS = {  # as docs/deploy.md makes them: no function may do more here than it 
     "MigrateFunction": MIGRATOR,
     "DeliverFunction": "fencepost_worker",
     "BackfillFunction": "fencepost_backfill",
+    "CallbackFunction": "fencepost_callback",
 }
 MIGRATOR_MADE = (HERE / "migrator.sql").read_bytes()
 BACKFILL_MADE = (HERE / "backfill.sql").read_bytes()
 PRIVATE = "not for any log"  # stands in every payload
+TWILIO_TOKEN = "0123456789abcdef0123456789abcdef"  # what events/callback_twilio.json is signed with
+TWILIO = {"fencepost/twilio": f"AC{'0' * 32}:{TWILIO_TOKEN}"}  # in the store of secrets
 OF_EVENTS = (
     "hooks.example.com",
     "is on its way",
+    "+14155550100",
 )  # recipients and payloads in the messages of events/
 
 
@@ -212,13 +216,16 @@ def lay_ground(engine: Engine) -> Iterator[Ground]:
         aws.start()
         stack.callback(aws.stop)
         host, port = aws.get_host_and_port()
-        yield Ground(
+        ground = Ground(
             engine=engine,
             folder=folder,
             server=server,
             provider=provider,
             aws=f"http://{host}:{port}",
         )
+        for name, secret in TWILIO.items():
+            ground.client("secretsmanager").create_secret(Name=name, SecretString=secret)
+        yield ground
 
 
 def _listening(engine: Engine, folder: Path) -> dict[str, str]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from botocore.config import Config
 
     from fencepost.backfill.records import Records
+    from fencepost.callbacks import Callbacks
     from fencepost.core.command import CommandId
     from fencepost.core.tally import Summary
     from fencepost.deployment import Schema
@@ -244,6 +245,31 @@ def lambda_commands() -> "CommandStore":
     from fencepost.store.backfill import CommandStore
 
     return CommandStore(reach(read_settings().database))
+
+
+def callback(event: Mapping[str, Any]) -> dict[str, int]:
+    """One call of Twilio's, answered with its status; a bad setting is refused at the first."""
+    return lambda_callbacks().answer(event)
+
+
+@functools.cache
+def lambda_callbacks() -> "Callbacks":
+    """What this sandbox knows of channels, kept between invocations."""
+    from fencepost.callbacks import Callbacks, Means
+    from fencepost.senders.twilio_call import read_call
+
+    settings = read_settings()
+    places = secret_places(settings)
+    return Callbacks(
+        Means(
+            ledger=lambda_commands(),
+            read=read_call,
+            secret=lambda place, anew: places.read_anew(place) if anew else places.read(place),
+            clock=time.monotonic,
+            lines=_lines(settings),
+            metrics=embedded_metrics(print, settings.installation),
+        )
+    )
 
 
 def migrate(event: Mapping[str, Any], *, remaining_seconds: float) -> dict[str, object]:

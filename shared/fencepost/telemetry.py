@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from fencepost.core.callback import Heard
 from fencepost.core.channel import Channel
 from fencepost.core.exchange import Failure
 from fencepost.core.fact import ChannelSkipped, Fact, RowsClaimed, WordSettled
@@ -29,7 +30,7 @@ Lines = Callable[[Line], None]
 class Numbers:
     """What was counted and measured since the last flush."""
 
-    counts: Counter[Count] = field(default_factory=Counter)
+    counts: Counter[Count | Heard] = field(default_factory=Counter)
     oldest_due_seconds: float | None = None
     paused_channels: int | None = None
     send_milliseconds: list[int] = field(default_factory=list)
@@ -165,6 +166,6 @@ def embedded_metrics(write: Callable[[str], object], service: str = SERVICE) -> 
     return record
 
 
-def metric_name(count: Count) -> str:
+def metric_name(count: Count | Heard) -> str:
     """`taken_over` → `TakenOver`."""
     return "".join(word.capitalize() for word in count.value.split("_"))

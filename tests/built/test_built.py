@@ -99,6 +99,6 @@ def test_the_runtimes_interpreter_brings_nothing_of_ours(build: Build) -> None:
 
 
 def test_the_function_folders_hold_the_handler_alone(build: Build) -> None:
-    for function in ("DeliverFunction", "BackfillFunction", "MigrateFunction"):
+    for function in ("DeliverFunction", "BackfillFunction", "MigrateFunction", "CallbackFunction"):
         files = {file.name for file in (build.folder / function).iterdir()}
         assert files - {"__pycache__"} == {"handler.py"}

@@ -14,7 +14,7 @@ from rig.ground import ROOT
 SAM_PYTHON = os.environ.get("FENCEPOST_SAM_PYTHON", "")
 TRANSLATE = Path(__file__).parent / "translate.py"
 pytestmark = pytest.mark.skipif(not SAM_PYTHON, reason="SAM's translator is in make sam-check")
-FUNCTIONS = ("DeliverFunction", "BackfillFunction")
+FUNCTIONS = ("DeliverFunction", "BackfillFunction", "CallbackFunction")
 A, B = "a" * 64, "b" * 64
 
 
@@ -34,7 +34,7 @@ def versions(**words: str) -> set[str]:
     return {name for name, one in found if one["Type"] == "AWS::Lambda::Version"}
 
 
-def test_every_release_is_a_new_version_of_both() -> None:
+def test_every_release_is_a_new_version_of_each() -> None:
     assert len(versions()) == len(FUNCTIONS)
     assert not versions(release_hash=A) & versions(release_hash=B)
 
@@ -63,6 +63,25 @@ def test_schedule_and_queue_invoke_the_alias() -> None:
     assert schedule["Target"]["Arn"] == {"Ref": "DeliverFunctionAliaslive"}
     source = translated()["BackfillFunctionCommands"]["Properties"]
     assert source["FunctionName"] == {"Ref": "BackfillFunctionAliaslive"}
+
+
+def test_everybody_may_call_the_alias_of_the_callbacks_and_nothing_else() -> None:
+    """Both permissions that a public URL needs, and all that SAM makes stands behind the condition."""
+    found = translated()
+    url = found["CallbackFunctionUrl"]["Properties"]
+    assert url["AuthType"] == "NONE"
+    public = {
+        one["Properties"]["Action"]: one["Properties"]
+        for one in found.values()
+        if one["Type"] == "AWS::Lambda::Permission" and one["Properties"]["Principal"] == "*"
+    }
+    assert set(public) == {"lambda:InvokeFunctionUrl", "lambda:InvokeFunction"}
+    assert public["lambda:InvokeFunctionUrl"]["FunctionUrlAuthType"] == "NONE"
+    assert public["lambda:InvokeFunction"]["InvokedViaFunctionUrl"] is True
+    alias = {"Ref": "CallbackFunctionAliaslive"}
+    assert [one["FunctionName"] for one in public.values()] == [alias, alias]
+    mine = {name for name in found if name.startswith("Callback")}
+    assert {found[name].get("Condition") for name in mine} == {"HearsTwilio"}
 
 
 def test_two_stacks_fit_into_one_account() -> None:

@@ -1,6 +1,7 @@
 """The deploy step, decided; and CloudFormation's events and answers, read and written."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -84,6 +85,16 @@ def test_the_properties_are_read_from_the_text_that_cloudformation_makes_of_them
     found = read_wanted(OURS, properties).concurrency
     assert found == Concurrency(runs=3, backfills=2, connections_max=10)
     assert found.connections == 3 + 2 * 2 + 1
+    with_callbacks = read_wanted(OURS, {**properties, "CallbackConcurrency": "3"}).concurrency
+    assert with_callbacks == replace(found, callbacks=3)
+    assert with_callbacks.connections == found.connections + 3
+
+
+def test_what_callbacks_hold_counts_and_is_named() -> None:
+    refused = next_step(standing(), wanted(limits=replace(JUST_ENOUGH, callbacks=1)))
+    assert isinstance(refused, Refuse)
+    assert "CallbackConcurrency (1)" in refused.why
+    assert "11 connections" in refused.why
 
 
 def event(**changed: Any) -> StackEvent:

@@ -95,6 +95,7 @@ def cold() -> None:
     if bootstrap.lambda_commands.cache_info().currsize:
         bootstrap.lambda_commands().close()
     bootstrap.lambda_commands.cache_clear()
+    bootstrap.lambda_callbacks.cache_clear()
     logging.Logger.manager.loggerDict.pop("fencepost", None)
 
 
@@ -108,6 +109,12 @@ def deliver(environment: None) -> Callable[..., dict[str, Any]]:
 def backfill(environment: None) -> Callable[..., dict[str, Any]]:
     """The same for the function of commands."""
     return load("backfill")
+
+
+@pytest.fixture
+def callback(environment: None) -> Callable[..., dict[str, Any]]:
+    """And for the function that providers call."""
+    return load("callback")
 
 
 @pytest.fixture

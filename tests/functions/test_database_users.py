@@ -10,10 +10,14 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from fencepost.core.notification import Fence
 from rig.postgres import LocalPostgres, local_postgres
 from rig.receiver import LocalProvider, local_provider
 from tests.functions.backfill_ground import batch, command, failed, load
 from tests.functions.conftest import ROOT, Context, Ground, end_sandbox
+from tests.project.stack import given
+from tests.senders.claimed import claimed
+from tests.senders.twilio_caller import SECRET, SETTINGS, call, form_of
 
 pytestmark = pytest.mark.postgres
 PAGE = (ROOT / "docs" / "deploy.md").read_text()
@@ -22,6 +26,7 @@ USERS = {
     "migrate": "fencepost_migrator",
     "backfill": "fencepost_backfill",
     "deliver": "fencepost_worker",
+    "callback": "fencepost_callback",
 }
 
 
@@ -82,6 +87,7 @@ def test_the_users_of_the_page_are_enough_and_the_boundary_is_whole(
     provider: LocalProvider,
     invoke: Callable[..., dict[str, Any]],
     says: Callable[[str, str], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     says("administrator", BEFORE)
     migrated = invoke("migrate", {})
@@ -105,6 +111,16 @@ def test_the_users_of_the_page_are_enough_and_the_boundary_is_whole(
     delivered = "select count(*) from fencepost.closed where kind = 'delivered'"
     assert admin.execute(delivered).fetchone() == (4,)
 
+    to_twilio = "update fencepost.channel set sender = 'twilio', settings = %s, secret_reference = 'env:TWILIO'"
+    admin.execute(to_twilio, [json.dumps(SETTINGS)])
+    monkeypatch.setenv("TWILIO", SECRET)
+    (id, key) = admin.execute(
+        "select id, idempotency_key from fencepost.notification order by id limit 1"
+    ).fetchone() or (0, "")
+    row = claimed(id=id, fence=Fence(1), idempotency_key=key)
+    assert invoke("callback", call(row, form_of("delivered"), channel=name)) == {"statusCode": 204}
+    assert admin.execute("select source from fencepost.evidence").fetchone() == ("callback",)
+
 
 def test_the_page_limits_connections_to_what_the_stack_counts() -> None:
     limits = dict(re.findall(r"alter role (\w+) connection limit (\d+);\s+-- (?:\w+)", AFTER))
@@ -113,4 +129,8 @@ def test_the_page_limits_connections_to_what_the_stack_counts() -> None:
         int(json.loads(re.findall(rf"^{name}: (\d+)$", production, re.MULTILINE)[0]))
         for name in ("OverlapMax", "BackfillConcurrency")
     )
-    assert limits == {"fencepost_worker": str(runs), "fencepost_backfill": str(2 * batches)}
+    assert limits == {
+        "fencepost_worker": str(runs),
+        "fencepost_backfill": str(2 * batches),
+        "fencepost_callback": given("prod")["CallbackConcurrency"],
+    }

@@ -51,6 +51,7 @@ ROOMS = {
         "fencepost.telemetry",
     },
     "fencepost.scale_out": {"fencepost.core", "fencepost.ports"},
+    "fencepost.callbacks": {"fencepost.core", "fencepost.ports", "fencepost.telemetry"},
     "fencepost.receipts": {
         "fencepost.attempt",
         "fencepost.core",
@@ -69,6 +70,7 @@ ROOMS = {
     },
     "fencepost.bootstrap": {
         "fencepost.backfill",
+        "fencepost.callbacks",
         "fencepost.deployment",
         "fencepost.core",
         "fencepost.ports",

@@ -12,6 +12,7 @@ ENTRIES = {
     "DeliverFunction": "deliver",
     "BackfillFunction": "backfill",
     "MigrateFunction": "migrate",
+    "CallbackFunction": "callback",
 }
 LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
 EVENT_SOURCE = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
@@ -19,6 +20,7 @@ OF_THE_PLATFORM = {
     "DeliverFunction": LOGS,
     "BackfillFunction": LOGS | EVENT_SOURCE,
     "MigrateFunction": LOGS,
+    "CallbackFunction": LOGS,
 }
 WITHIN = {  # action → what its resource must name, and nothing else that could be meant
     "logs": {"Logs"},
@@ -73,6 +75,7 @@ def test_the_calls_are_found_where_they_are_known_to_be() -> None:
         "ses:SendRawEmail",
         "sns:Publish",
     }
+    assert actions_of("callback") == reaches_database | {"ssm:GetParameter"}
     assert actions_of("deliver") == reaches_database | sends
     assert actions_of("backfill") == actions_of("deliver") | {"s3:GetObject", "s3:GetObjectVersion"}
 

@@ -56,6 +56,9 @@ def test_all_that_goes_on_at_once_has_its_connections(stage: str | None) -> None
         name: value(schema[name], stage)
         for name in ("OverlapMax", "BackfillConcurrency", "ConnectionsMax")
     }
+    condition, callbacks, otherwise = schema["CallbackConcurrency"]["If"]
+    assert (condition, otherwise) == ("HearsTwilio", 0)
+    properties["CallbackConcurrency"] = value(callbacks, stage)  # a stage may turn them on
     limits = read_wanted("test", properties).concurrency
     assert isinstance(limits, Concurrency)
     assert limits.connections <= limits.connections_max
@@ -71,6 +74,7 @@ def test_what_is_reserved_is_what_the_deploy_step_counts(stage: str | None) -> N
         "DeliverFunction": given(stage)["OverlapMax"],
         "BackfillFunction": given(stage)["BackfillConcurrency"],
         "MigrateFunction": "1",
+        "CallbackFunction": given(stage)["CallbackConcurrency"],
     }
     source = functions()["BackfillFunction"]["Events"]["Commands"]["Properties"]["ScalingConfig"]
     assert int(value(source["MaximumConcurrency"], stage)) <= int(reserved["BackfillFunction"]), (

@@ -22,8 +22,9 @@ VARIABLES = {
     "MigrateFunction": EVERYWHERE,
     "DeliverFunction": EVERYWHERE | RUN | {settings.QUEUE_URL, settings.DRAIN_MESSAGES},
     "BackfillFunction": EVERYWHERE | RUN | {settings.QUEUE_URL, settings.DRAIN_MESSAGES},
+    "CallbackFunction": EVERYWHERE,
 }
-WITH_ALIAS = {"DeliverFunction", "BackfillFunction"}
+WITH_ALIAS = {"DeliverFunction", "BackfillFunction", "CallbackFunction"}
 
 
 def test_every_function_has_its_file_a_role_and_a_log_group_that_forgets() -> None:
@@ -129,7 +130,13 @@ def test_new_code_waits_for_its_schema_and_no_other_function_migrates() -> None:
 def test_secrets_are_not_shown_by_the_stack() -> None:
     parameters = template()["Parameters"]
     hidden = {name for name, one in parameters.items() if one.get("NoEcho")}
-    assert hidden == {"DatabaseUrl", "BackfillDatabaseUrl", "MigrateDatabaseUrl", "WebhookSecret"}
+    assert hidden == {
+        "DatabaseUrl",
+        "BackfillDatabaseUrl",
+        "MigrateDatabaseUrl",
+        "CallbackDatabaseUrl",
+        "WebhookSecret",
+    }
     assert not named(template()["Outputs"]) & hidden
 
 
@@ -144,6 +151,7 @@ def test_every_text_a_parameter_takes_is_constrained() -> None:
         "DatabaseUrl",
         "BackfillDatabaseUrl",
         "MigrateDatabaseUrl",
+        "CallbackDatabaseUrl",
         "WebhookSecret",
     }
     numbers = [one for one in template()["Parameters"].values() if one["Type"] == "Number"]
@@ -156,6 +164,21 @@ def test_every_parameter_stands_in_a_group_and_is_used() -> None:
     assert sorted(shown) == sorted(template()["Parameters"])
     used = named([template()[part] for part in ("Globals", "Resources", "Conditions")])
     assert set(template()["Parameters"]) <= used
+
+
+def test_what_everybody_may_call_is_there_only_where_it_is_asked_for() -> None:
+    """A public URL that nobody wants is a door nobody watches: all of it stands behind the one condition."""
+    resources, outputs = template()["Resources"], template()["Outputs"]
+    assert template()["Parameters"]["TwilioCallbacks"]["Default"] in ("off", False)
+    public = {name for name, one in functions().items() if "FunctionUrlConfig" in one}
+    assert public == {"CallbackFunction"}
+    mine = {name for name in resources if name.startswith("Callback")}
+    assert len(mine) == 7
+    assert {resources[name].get("Condition") for name in mine} == {"HearsTwilio"}
+    assert outputs["TwilioCallbackUrl"]["Condition"] == "HearsTwilio"
+    function = functions()["CallbackFunction"]
+    assert function["DeploymentPreference"]["PassthroughCondition"] is True
+    assert function["Timeout"] < 15, "Twilio waits no longer"
 
 
 def test_the_tick_is_what_the_scheduler_sends() -> None:

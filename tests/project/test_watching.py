@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fencepost.core.callback import Heard
 from fencepost.core.tally import Count
 from fencepost.telemetry import Numbers, embedded_metrics
 from tests.project.stack import Node, every, functions, of_type, template
@@ -35,6 +36,10 @@ WATCHED = {  # what an operator must hear of → its alarm
     "commands wait": "CommandsWait",
     "a new version of deliver fails": "DeliverVersionFails",
     "a new version of backfill fails": "BackfillVersionFails",
+    "callbacks fail": "CallbackFails",
+    "callbacks find no room": "CallbackThrottled",
+    "callbacks are not believed": "CallbacksRefused",
+    "a new version of callback fails": "CallbackVersionFails",
 }
 
 
@@ -47,6 +52,7 @@ def written() -> dict[str, Any]:
     """One record with every number there is, as CloudWatch reads it."""
     numbers = Numbers(oldest_due_seconds=1.0, paused_channels=1, send_milliseconds=[1])
     numbers.counts.update(dict.fromkeys(Count, 1))
+    numbers.counts.update(dict.fromkeys(Heard, 1))
     said: list[str] = []
     embedded_metrics(said.append, "production")(numbers, "run")
     record: dict[str, Any] = json.loads(said[0])
@@ -115,7 +121,12 @@ def test_what_failed_for_good_is_counted_where_it_lies() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("DeliverFunction", "Linear"), ("BackfillFunction", "Canary")]
+    ("name", "kind"),
+    [
+        ("DeliverFunction", "Linear"),
+        ("BackfillFunction", "Canary"),
+        ("CallbackFunction", "Canary"),
+    ],
 )
 def test_a_deploy_is_gradual_and_its_brake_is_an_alarm_on_the_new_version_alone(
     name: str, kind: str

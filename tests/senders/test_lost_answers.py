@@ -24,7 +24,8 @@ from fencepost.senders.slack_webhook import SlackWebhook
 from fencepost.senders.smtp import Smtp
 from fencepost.senders.smtp_settings import SmtpSettings
 from fencepost.senders.telegram import Telegram, TelegramSettings
-from fencepost.senders.twilio import Twilio, TwilioSettings
+from fencepost.senders.twilio import Twilio
+from fencepost.senders.twilio_settings import TwilioSettings
 from tests.senders.claimed import claimed
 from tests.senders.mail_server import says, scripted
 from tests.senders.peers import Peer
@@ -63,7 +64,9 @@ async def twilio() -> AsyncIterator[Lossy]:
         await on.serve(server)
         known = {"account_sid": ACCOUNT, "from": "+14155550123", "endpoint": f"https://{HOST}"}
         settings = msgspec.convert(known, TwilioSettings)
-        sender = Twilio(on.transport, settings, SECRET, now=lambda: NOW + TICK_SECONDS)
+        sender = Twilio(
+            on.transport, settings, SECRET, channel="sms", now=lambda: NOW + TICK_SECONDS
+        )
         yield Lossy(sender, "+14155550100", lambda: len(server.messages))
 
 

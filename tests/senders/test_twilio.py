@@ -22,11 +22,13 @@ from fencepost.core.outcome import (
 )
 from fencepost.core.reply import Phase, Reply
 from fencepost.ports import Prepared
-from fencepost.senders.twilio import Twilio, TwilioSettings, twilio
+from fencepost.senders.twilio import Twilio, twilio
 from fencepost.senders.twilio_answer import code_in, meaning_of
-from fencepost.senders.twilio_callback import attempt_of, callback_url, meaning_of_callback
+from fencepost.senders.twilio_callback import Named, callback_url, meaning_of_callback, named_in
+from fencepost.senders.twilio_secret import auth_tokens
+from fencepost.senders.twilio_settings import TwilioSettings
 from fencepost.senders.twilio_status import meaning_of_status
-from tests.senders.claimed import claimed, in_doubt
+from tests.senders.claimed import KEY, claimed, in_doubt
 from tests.senders.stage import HOST, Stage, stage
 from tests.senders.test_registry import CHANNEL
 from tests.senders.twilio_server import ACCOUNT, SECRET, TwilioServer
@@ -41,7 +43,7 @@ KNOWN = {"account_sid": ACCOUNT, "from": "+14155550123", "endpoint": f"https://{
 
 def sender(on: Stage, *, secret: Any = SECRET, **settings: Any) -> Twilio:
     read = msgspec.convert({**KNOWN, **settings}, TwilioSettings)
-    return Twilio(on.transport, read, secret, now=lambda: NOW)
+    return Twilio(on.transport, read, secret, channel="sms", now=lambda: NOW)
 
 
 def prepared(of: Twilio, row: Claimed = ROW) -> Prepared:
@@ -77,7 +79,10 @@ async def test_the_time_that_is_left_and_the_attempt_are_told_and_change_no_dige
             await sent(told, row)
         assert [form["ValidityPeriod"] for form in server.forms] == [["90"], ["36000"], ["1"]]
         assert [form["StatusCallback"] for form in server.forms[:2]] == [
-            [f"https://hooks.example/twilio?tenant=7&fencepost_notification=7&fencepost_fence={n}"]
+            [
+                "https://hooks.example/twilio/sms?tenant=7&fencepost_notification=7"
+                f"&fencepost_fence={n}&fencepost_key={KEY}"
+            ]
             for n in (3, 4)
         ]
         assert prepared(told, first).digest == prepared(told, again).digest
@@ -334,26 +339,41 @@ def test_what_a_status_means(status: str, code: int | None, outcome: Outcome | N
 # --- callbacks ---
 
 
-def test_a_callback_names_its_attempt() -> None:
-    held = Held(NotificationId(7), Fence(3))
-    for base in ("https://hooks.example/twilio", "https://hooks.example/twilio?tenant=7"):
-        assert attempt_of(callback_url(base, held)) == held
+@pytest.mark.parametrize(
+    ("base", "url"),
+    [
+        ("https://hooks.example", "https://hooks.example/sms?"),
+        ("https://hooks.example/", "https://hooks.example/sms?"),
+        ("https://hooks.example/twilio?tenant=7", "https://hooks.example/twilio/sms?tenant=7&"),
+    ],
+)
+@pytest.mark.parametrize("fragment", ["", "#rc=5&rp=all"])
+def test_a_callback_names_its_channel_and_attempt(base: str, url: str, fragment: str) -> None:
+    made = callback_url(base + fragment, "sms", ROW)
+    named = f"fencepost_notification=7&fencepost_fence=3&fencepost_key={KEY}"
+    assert made == f"{url}{named}{fragment}"
+    assert named_in(made) == Named("sms", Held(NotificationId(7), Fence(3)), KEY)
 
 
 @pytest.mark.parametrize(
-    "query",
+    "target",
     [
-        "",
-        "fencepost_notification=7",
-        "fencepost_notification=7&fencepost_fence=",
-        "fencepost_notification=7&fencepost_notification=8&fencepost_fence=3",
-        "fencepost_notification=-7&fencepost_fence=3",
-        "fencepost_notification=²&fencepost_fence=3",
-        f"fencepost_notification={'9' * 19}&fencepost_fence=3",
+        "sms",
+        "sms?fencepost_notification=7",
+        f"sms?fencepost_notification=7&fencepost_fence=&fencepost_key={KEY}",
+        f"sms?fencepost_notification=7&fencepost_notification=8&fencepost_fence=3&fencepost_key={KEY}",
+        f"sms?fencepost_notification=-7&fencepost_fence=3&fencepost_key={KEY}",
+        f"sms?fencepost_notification=²&fencepost_fence=3&fencepost_key={KEY}",
+        f"sms?fencepost_notification={'9' * 19}&fencepost_fence=3&fencepost_key={KEY}",
+        "sms?fencepost_notification=7&fencepost_fence=3",
+        "sms?fencepost_notification=7&fencepost_fence=3&fencepost_key=9f0c",
+        f"sms?fencepost_notification=7&fencepost_fence=3&fencepost_key={KEY}&fencepost_key={KEY}",
+        f"?fencepost_notification=7&fencepost_fence=3&fencepost_key={KEY}",
+        "sms?" + "&".join(["fencepost_notification=7"] * 200),
     ],
 )
-def test_a_callback_that_names_none_is_none(query: str) -> None:
-    assert attempt_of(f"https://hooks.example/twilio?{query}") is None
+def test_a_callback_that_names_none_is_none(target: str) -> None:
+    assert named_in(f"https://hooks.example/{target}") is None
 
 
 def test_a_callback_says_what_became_of_it() -> None:
@@ -389,6 +409,17 @@ async def test_a_secret_that_is_no_pair_is_refused_and_not_repeated(secret: str 
     assert str(refused.value) == (
         "the secret is no pair of a SID (SK… or AC…) and its secret, a colon between"
     )
+
+
+async def test_the_first_pair_sends_and_the_accounts_own_tokens_sign() -> None:
+    tokens = f"{ACCOUNT}:primary {ACCOUNT.lower()}:secondary"
+    async with stage() as on:
+        await on.serve(TwilioServer(now=NOW))
+        made = twilio(replace(CHANNEL, settings=KNOWN), f"{SECRET} {tokens}", on.transport)
+        assert isinstance(await sent(made), Delivered)
+    assert auth_tokens(f"{SECRET}\n{tokens}", ACCOUNT) == ("primary", "secondary")
+    assert auth_tokens(SECRET, ACCOUNT) == ()
+    assert auth_tokens("AC" + "9" * 32 + ":another", ACCOUNT) == ()
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,10 @@
 It is evidence of that attempt, and where it says that the recipient is gone, an event for producers.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import assert_never
+from enum import StrEnum
+from typing import Any, assert_never
 from uuid import UUID
 
 from fencepost.core.notification import AttemptOutcome, Held
@@ -32,6 +34,34 @@ class Callback:
     reference: str | None = None
     detail: str | None = None
     gone: Unregistered | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallbackChannel:
+    """What it takes to believe a call: whose secret signs it, and with which settings."""
+
+    name: str
+    settings: Mapping[str, Any]
+    secret_reference: str | None
+
+
+class CallMalformed(ValueError):
+    """A call over HTTP that is none of a provider's: one line that repeats nothing of it. `status` is the answer."""
+
+    def __init__(self, why: str, status: int = 400) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+class Unverifiable(ValueError):
+    """The channel's secret cannot tell whose a call is: one line."""
+
+
+class Heard(StrEnum):
+    """What is counted of calls."""
+
+    REFUSED = "callbacks_refused"  # not signed, or malformed
+    UNKNOWN = "callbacks_unknown"  # signed, of a notification that is not here
 
 
 def callback_of(held: Held, key: UUID, told: Outcome) -> Callback:

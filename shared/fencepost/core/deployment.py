@@ -12,6 +12,7 @@ from typing import Any
 CONNECTIONS_A_RUN = 1
 CONNECTIONS_A_BACKFILL = 2  # its commands', and its run's where it drains
 CONNECTIONS_TO_MIGRATE = 1
+CONNECTIONS_A_CALLBACK = 1
 
 
 class DeploymentInvalid(ValueError):
@@ -41,12 +42,14 @@ class Concurrency:
     runs: int
     backfills: int
     connections_max: int
+    callbacks: int = 0
 
     @property
     def connections(self) -> int:
         """What all of it holds when everything goes on at once."""
         runs = self.runs * CONNECTIONS_A_RUN
-        return runs + self.backfills * CONNECTIONS_A_BACKFILL + CONNECTIONS_TO_MIGRATE
+        others = self.callbacks * CONNECTIONS_A_CALLBACK + CONNECTIONS_TO_MIGRATE
+        return runs + self.backfills * CONNECTIONS_A_BACKFILL + others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +112,9 @@ def _checked(standing: Standing) -> Step:
 def _too_many_connections(concurrency: Concurrency | None) -> str | None:
     if concurrency is None or concurrency.connections <= concurrency.connections_max:
         return None
+    calls = f", CallbackConcurrency ({concurrency.callbacks})" if concurrency.callbacks else ""
     return (
-        f"OverlapMax ({concurrency.runs}) and BackfillConcurrency ({concurrency.backfills}) may hold "
+        f"OverlapMax ({concurrency.runs}){calls} and BackfillConcurrency ({concurrency.backfills}) may hold "
         f"{concurrency.connections} connections at once, more than ConnectionsMax ({concurrency.connections_max})"
     )
 
@@ -128,7 +132,10 @@ def _concurrency(properties: Mapping[str, Any]) -> Concurrency | None:
     if not set(names) & set(properties):
         return None
     runs, backfills, connections_max = (_number(properties, name) for name in names)
-    return Concurrency(runs=runs, backfills=backfills, connections_max=connections_max)
+    callbacks = _number({"CallbackConcurrency": 0, **properties}, "CallbackConcurrency")
+    return Concurrency(
+        runs=runs, backfills=backfills, connections_max=connections_max, callbacks=callbacks
+    )
 
 
 def _number(properties: Mapping[str, Any], name: str) -> int:

@@ -9,7 +9,7 @@ import base64
 import re
 import time
 from collections.abc import Callable
-from typing import Annotated, cast
+from typing import cast
 from urllib.parse import urlencode
 
 import msgspec
@@ -22,11 +22,13 @@ from fencepost.ports import Prepared
 from fencepost.senders.body import digest_of
 from fencepost.senders.endpoint import endpoint
 from fencepost.senders.kind import SenderKind
-from fencepost.senders.request import Request, read_url
+from fencepost.senders.request import Request
 from fencepost.senders.transport import Transport
 from fencepost.senders.twilio_answer import meaning_of
 from fencepost.senders.twilio_callback import callback_url
 from fencepost.senders.twilio_list import Wanted, find
+from fencepost.senders.twilio_secret import pairs_in
+from fencepost.senders.twilio_settings import TwilioSettings
 from fencepost.senders.vocabulary import laid_over, plain_text, raw_block
 
 TEXT_CHARACTERS_MAX = 1600
@@ -35,39 +37,12 @@ PAGE_SIZE = 20  # a page must fit into what is read of an answer
 OURS = frozenset({"To", "StatusCallback", "ValidityPeriod"})
 CONTENT = ("Body", "MediaUrl", "ContentSid")
 NUMBER = re.compile(r"(?:[a-z]+:)?\+[1-9][0-9]{6,14}", re.ASCII)  # as Twilio writes it back
-SECRET = re.compile(r"(?:AC|SK)[0-9a-f]{32}:[!-~]+", re.ASCII | re.IGNORECASE)
-Sid = Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{2}[0-9a-fA-F]{32}$")]
 
 Form = tuple[tuple[str, str], ...]
 
 
-class TwilioSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A Twilio channel's settings. One of `from` and `messaging_service_sid` says who sends."""
-
-    account_sid: Sid
-    from_: str | None = msgspec.field(default=None, name="from")
-    messaging_service_sid: Sid | None = None
-    status_callback: str | None = None
-    endpoint: str = "https://api.twilio.com"
-    list_pages: Annotated[int, msgspec.Meta(ge=1, le=50)] = 5
-    # So long after the latest doubtful attempt a message that Twilio does not list will not come any more.
-    settled_after_seconds: Annotated[float, msgspec.Meta(ge=0)] = 120.0
-
-    def __post_init__(self) -> None:
-        if (self.from_ is None) == (self.messaging_service_sid is None):
-            raise ValueError("one of from and messaging_service_sid says who sends")
-        if self.status_callback is not None:
-            read_url(self.status_callback)
-
-    @property
-    def sender(self) -> dict[str, str]:
-        if self.messaging_service_sid is not None:
-            return {"MessagingServiceSid": self.messaging_service_sid}
-        return {"From": self.from_ or ""}
-
-
 class Twilio:
-    """The sender. `now` is wall time in unix seconds: Twilio's dates are."""
+    """The sender. `pair`: a SID and its secret. `now` is wall time in unix seconds: Twilio's dates are."""
 
     facility = Facility(can_be_asked=True)
 
@@ -75,15 +50,17 @@ class Twilio:
         self,
         transport: Transport,
         settings: TwilioSettings,
-        secret: str,
+        pair: str,
         *,
+        channel: str,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._transport = transport
         self._settings = settings
         self._origin, self._path = endpoint(settings.endpoint)
         self._messages = f"/2010-04-01/Accounts/{settings.account_sid}/Messages.json"
-        self._authorization = "Basic " + base64.b64encode(secret.encode()).decode("ascii")
+        self._authorization = "Basic " + base64.b64encode(pair.encode()).decode("ascii")
+        self._channel = channel
         self._now = now
 
     def prepare(self, claimed: Claimed) -> Prepared | Outcome:
@@ -96,7 +73,10 @@ class Twilio:
         return fault_of(form) or Prepared(digest_of(body), form)
 
     async def send(self, claimed: Claimed, prepared: Prepared, *, timeout_seconds: float) -> Reply:
-        form = (*cast("Form", prepared.request), *of_the_attempt(claimed, self._settings))
+        form = (
+            *cast("Form", prepared.request),
+            *of_the_attempt(claimed, self._settings, self._channel),
+        )
         request = self._request("POST", self._messages, urlencode(form).encode())
         return await self._transport.send(request, timeout_seconds=timeout_seconds)
 
@@ -154,10 +134,10 @@ def form_of(claimed: Claimed, settings: TwilioSettings) -> Form:
     return tuple((name, value) for name in sorted(said) for value in _values(said[name]))
 
 
-def of_the_attempt(claimed: Claimed, settings: TwilioSettings) -> Form:
+def of_the_attempt(claimed: Claimed, settings: TwilioSettings, channel: str) -> Form:
     """Where Twilio tells what became of it, and how long it may keep it: the time that is left."""
     base, left = settings.status_callback, claimed.expires_in_seconds
-    callback = (("StatusCallback", callback_url(base, claimed.held)),) if base else ()
+    callback = (("StatusCallback", callback_url(base, channel, claimed)),) if base else ()
     if left is None:
         return callback
     seconds = max(1, min(int(left), VALIDITY_SECONDS_MAX))
@@ -187,12 +167,8 @@ def _values(value: object) -> tuple[str, ...]:
 def twilio(channel: Channel, secret: str | None, transport: Transport) -> Twilio:
     """The constructor of the kind `twilio`. Raises ValueError or `msgspec.ValidationError`."""
     settings = msgspec.convert(dict(channel.settings), TwilioSettings)
-    pair = (secret or "").strip()
-    if not SECRET.fullmatch(pair):
-        raise ValueError(
-            "the secret is no pair of a SID (SK… or AC…) and its secret, a colon between"
-        )
-    return Twilio(transport, settings, pair)
+    pair, *_ = pairs_in(secret or "")
+    return Twilio(transport, settings, pair, channel=channel.name)
 
 
 KIND = SenderKind(

@@ -11,7 +11,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from fencepost.core.backfill import Begun, Paged, Turn, Verdict
-from fencepost.core.callback import Callback
+from fencepost.core.callback import Callback, CallbackChannel
 from fencepost.core.command import Drain, Evidence, Lasting, Move, Replay, Select, what_of
 from fencepost.core.operation import OperatorError, Refused, SchemaMissing
 from fencepost.ports import Access
@@ -128,6 +128,10 @@ class CommandStore:
         """One letter each (085_callbacks.sql)."""
         letters: str = self._value("callback", command_words.callbacks(callbacks))
         return letters
+
+    def callback_channels(self) -> tuple[CallbackChannel, ...]:
+        """Those whose provider calls back."""
+        return tuple(CallbackChannel(**row) for row in self._rows("callback_channels", {}))
 
     def status(self, id: UUID) -> dict[str, Any] | None:
         found: dict[str, Any] | None = self._value("command_status", {"id": id})

@@ -1,4 +1,4 @@
--- Callbacks: what a provider tells by itself, of one attempt (an event of SES). Evidence like any other, after one
+-- Callbacks: what a provider tells by itself, of one attempt (an event of SES, a status of Twilio). Evidence like any other, after one
 -- question: is it of a notification that is here? Who tells must know its idempotency key: ids of two installations are alike. Of what is not here
 -- nothing is written, so that strangers fill no table and learn nothing.
 
@@ -21,3 +21,8 @@ begin
   end if;
   return (select string_agg(case when w.id is null then 'U' else substr(v_letters, w.ord::int, 1) end, '' order by w.ord) from unnest(v_ours) with ordinality as w(id, ord));
 end $f$;
+
+-- The channels a provider calls back by itself, and whose secret signs those calls.
+create function fencepost.callback_channels() returns table (name text, settings jsonb, secret_reference text)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $f$
+  select c.name, c.settings, c.secret_reference from fencepost.channel c where c.sender = 'twilio' $f$;

@@ -20,7 +20,7 @@ begin
         ('worker', 'start_run'), ('worker', 'exchange'), ('worker', 'has_work'), ('worker', 'evidence'), ('worker', 'bound_to'), ('worker', 'paused_channels'),
         ('worker', 'note_skips'), ('worker', 'prune'), ('worker', 'evidence_unregistered'),
         ('worker', 'backlog'), ('worker', 'begin_wave'), ('worker', 'end_wave'),
-        ('worker', 'take_receipts'), ('worker', 'receipt_channels'), ('worker', 'tell_receipts'),
+        ('worker', 'take_receipts'), ('worker', 'receipt_channels'), ('worker', 'tell_receipts'), ('worker', 'callback'), ('worker', 'callback_channels'),
         ('operator', 'enqueue'), ('operator', 'enqueue_many'), ('operator', 'status'), ('operator', 'boundary_missing'),
         ('operator', 'cancel'), ('operator', 'redrive'), ('operator', 'resolve'), ('operator', 'evidence'), ('operator', 'quarantine'),
         ('operator', 'bound_to'), ('operator', 'bind'), ('operator', 'channel_apply'), ('operator', 'channel_pause'), ('operator', 'channel_resume'),
