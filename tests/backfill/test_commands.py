@@ -81,6 +81,32 @@ class TestMeaning:
         with pytest.raises(CommandRefused, match=r"select\.since: an instant with its time zone"):
             read("replay", select={"since": text})
 
+    @pytest.mark.parametrize(
+        ("command", "words", "fault"),
+        [
+            (
+                "replay",
+                {"select": {"reason": "expired"}},
+                r"select\.reason: delivered ones have none",
+            ),
+            ("replay", {"ids": []}, "ids: names none"),
+            ("redrive", {"ids": []}, "ids: names none"),
+            ("redrive", {"select": {"since": "1h", "until": "2h"}}, "nothing can be meant"),
+            (
+                "replay",
+                {"select": {"since": "2026-11-30T10:00:00Z", "until": "2026-11-30T10:00:00Z"}},
+                "nothing can be meant",
+            ),
+            ("drian", {}, "unknown command drian: known here are enqueue, "),
+            ("To: a@b.example", {}, "unknown command: known here are enqueue, "),
+        ],
+    )
+    def test_what_would_do_more_or_less_than_it_says_is_refused(
+        self, command: str, words: dict[str, Any], fault: str
+    ) -> None:
+        with pytest.raises(CommandRefused, match=fault):
+            read(command, **words)
+
     def test_drain_and_evidence(self) -> None:
         assert isinstance(read("drain"), Drain)
         words = {"fencepost": 1, "command": "evidence", "installation": "i", "run": ID}
@@ -118,7 +144,7 @@ SECRET = "alice@example.org' - at `$.bob`"
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ({"command": SECRET}, "Invalid value - at `$.command`"),
+        ({"command": SECRET}, "unknown command: known here are"),
         (
             {"command": "resolve", "resolution": SECRET, "why": "w", "ids": [1]},
             "Invalid enum value - at `$.resolution`",

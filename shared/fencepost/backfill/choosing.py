@@ -18,18 +18,37 @@ def chosen(
     if (ids is None) == (select is None):
         raise CommandRefused("say ids or select, one of them ({} selects all)")
     if select is None:
-        return {"ids": tuple(dict.fromkeys(ids or ()))}
+        if not ids:
+            raise CommandRefused("ids: names none")
+        return {"ids": tuple(dict.fromkeys(ids))}
+    if not kinds and select.reason is not None:
+        raise CommandRefused("select.reason: delivered ones have none; leave it out here")
     if select.kinds is not None and not set(select.kinds) <= set(kinds):
         raise CommandRefused(f"select.kinds: may be {', '.join(kinds) or 'left out'} here")
     storable(channel=select.channel, reason=select.reason)
-    chosen = Select(
-        channel=select.channel,
-        kinds=select.kinds or kinds,
-        reason=select.reason,
-        since=_bound("since", select.since),
-        until=_bound("until", select.until),
-    )
-    return {"select": chosen}
+    since, until = _bound("since", select.since), _bound("until", select.until)
+    if _is_empty(since, until):
+        raise CommandRefused("select: since is not before until, so that nothing can be meant")
+    return {
+        "select": Select(
+            channel=select.channel,
+            kinds=select.kinds or kinds,
+            reason=select.reason,
+            since=since,
+            until=until,
+        )
+    }
+
+
+def _is_empty(since: Bound, until: Bound) -> bool:
+    """As far as it can be told without the database's clock: two of one sort."""
+    if since.seconds_ago is not None and until.seconds_ago is not None:
+        return since.seconds_ago <= until.seconds_ago
+    return since.at is not None and until.at is not None and _is_later(since.at, until.at)
+
+
+def _is_later(one: str, other: str) -> bool:
+    return datetime.fromisoformat(one) >= datetime.fromisoformat(other)
 
 
 def _bound(name: str, text: str | None) -> Bound:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from fencepost.backfill.choosing import chosen, storable
-from fencepost.backfill.shape import shape_fault
+from fencepost.backfill.shape import WORD, shape_fault
 from fencepost.backfill.wire import (
     DrainWire,
     EnqueueWire,
@@ -45,6 +45,8 @@ from fencepost.core.notification import Fence, Held, NotificationId, RunId
 
 BODY_BYTES_MAX = 1024 * 1024  # as much as SQS takes
 
+NAMES = ("enqueue", "redrive", "replay", "resolve", "drain", "evidence")
+
 Decoded = TypeVar("Decoded")
 
 
@@ -62,6 +64,7 @@ def _read(text: bytes) -> Command:
     if not isinstance(said, dict):
         raise CommandRefused("the message is no JSON object")
     _check_version(said)
+    _check_name(said)
     wire = _checked(text, lambda: msgspec.json.decode(text, type=Wires))
     return _meaning(wire, said)
 
@@ -101,6 +104,15 @@ def _check_version(said: Mapping[str, Any]) -> None:
         raise CommandRefused("the message has no version")
     if type(version) is not int or version != VERSION:
         raise CommandRefused(f"the message is not of version {VERSION}, the only one known here")
+
+
+def _check_name(said: Mapping[str, Any]) -> None:
+    name = said.get("command")
+    if name is None:
+        raise CommandRefused("the message has no command")
+    if name not in NAMES:
+        shown = f" {name}" if isinstance(name, str) and WORD.fullmatch(name) else ""
+        raise CommandRefused(f"unknown command{shown}: known here are {', '.join(NAMES)}")
 
 
 def _meaning(wire: Wires, said: Mapping[str, Any]) -> Command:
