@@ -88,6 +88,8 @@ def _counted(stage: Stage, kill: Accident, stale: Accident) -> Evidence:
         count=stage.provider.count(),
         closed=stage.book.closed(),
         arrivals=stage.provider.arrivals(),
+        pushes=stage.others.pushes(),
+        mails=stage.others.mails(),
         kill=kill,
         stale=stale,
         lines_in_file=stage.lines,

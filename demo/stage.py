@@ -1,6 +1,7 @@
 """Sets the stage: database, provider, channels, notifications, runtimes. Everything it starts ends with it."""
 
 import contextlib
+import json
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from demo.database import Book, own_database
+from demo.others import Others, lines, others
 from demo.screen import Screen
 from rig.command import fencepost
 from rig.generate import write_file
@@ -36,6 +38,7 @@ class Stage:
 
     book: Book
     provider: LocalProvider
+    others: Others
     runtimes: list[Runtime]
     environment: Mapping[str, str]  # for the `fencepost` command
     slots: int  # of one run, all channels together
@@ -45,11 +48,20 @@ class Stage:
     def enqueue(self, count: int) -> int:
         """One more file of notifications, through the `fencepost` command. How many lines it has."""
         file = self.folder / f"notifications-{self.files + 1}.jsonl"
-        lines = write_file(file, seed=self.seed + self.files, count=count, url=self.provider.url)
+        written = write_file(file, seed=self.seed + self.files, count=count, url=self.provider.url)
         fencepost(self.environment, "enqueue", str(file))
         self.files += 1
-        self.lines += lines
-        return lines
+        self.lines += written
+        return written
+
+    def enqueue_others(self) -> int:
+        """The pushes and mails, in a file of their own."""
+        file = self.folder / "others.jsonl"
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines()))
+        fencepost(self.environment, "enqueue", str(file))
+        count = sum(1 for _ in lines())
+        self.lines += count
+        return count
 
 
 @contextlib.contextmanager
@@ -59,9 +71,15 @@ def set_stage(
     with contextlib.ExitStack() as stack:
         url = stack.enter_context(own_database(stack.enter_context(_server(screen))))
         provider = stack.enter_context(local_provider(folder, seed=seed))
-        screen.say(f"a provider that misbehaves on purpose at {provider.url}")
-        environment = _environment(url)
-        _prepare(screen, environment)
+        screen.say(f"webhook receivers that misbehave on purpose at {provider.url}")
+        beside = stack.enter_context(others(folder))
+        screen.say(
+            f"a push service that speaks FCM over h2 at {beside.push_url}, SES (moto) at {beside.mail_url}"
+        )
+        environment = _environment(url) | beside.environment
+        channels = folder / "channels.toml"
+        channels.write_text(CHANNELS.read_text() + beside.channels())
+        _prepare(screen, environment, channels)
         book = Book(url)
         stack.callback(book.close)
         started = [
@@ -72,11 +90,13 @@ def set_stage(
             seed=seed,
             book=book,
             provider=provider,
+            others=beside,
             runtimes=started,
             environment=environment,
-            slots=sum(one["slots"] for one in _channels()),
+            slots=_slots(channels),
         )
-        screen.say(f"fencepost enqueue: {stage.enqueue(count):,} notifications from a JSONL file")
+        count = stage.enqueue(count) + stage.enqueue_others()
+        screen.say(f"fencepost enqueue: {count:,} notifications from two JSONL files")
         screen.say(f"{runtimes} real Lambda runtimes, function timeout {TIMEOUT_SECONDS} s")
         yield stage
 
@@ -92,15 +112,16 @@ def _server(screen: Screen) -> Iterator[str]:
         yield server.url
 
 
-def _prepare(screen: Screen, environment: Mapping[str, str]) -> None:
+def _prepare(screen: Screen, environment: Mapping[str, str], channels: Path) -> None:
     fencepost(environment, "migrate")
     fencepost(environment, "bind", INSTALLATION)
-    fencepost(environment, "channel", "apply", str(CHANNELS))
-    screen.say("fencepost migrate · bind demo · channel apply demo/channels.toml")
+    fencepost(environment, "channel", "apply", str(channels))
+    screen.say("fencepost migrate · bind demo · channel apply demo/channels.toml (and two more)")
 
 
-def _channels() -> list[dict[str, Any]]:
-    return list(tomllib.loads(CHANNELS.read_text())["channel"].values())
+def _slots(channels: Path) -> int:
+    tables: dict[str, dict[str, Any]] = tomllib.loads(channels.read_text())["channel"]
+    return sum(one["slots"] for one in tables.values())
 
 
 def _environment(url: str) -> dict[str, str]:

@@ -62,6 +62,8 @@ def evidence() -> Evidence:
             for subject in ("a", "b")
         ],
         arrivals=arrivals,
+        pushes={"shown_then_503": 2, "replaced": 2, "shown_twice": 0},
+        mails=0,
         kill=accident(thawed=False),
         stale=accident(thawed=True),
         lines_in_file=2,
@@ -124,3 +126,27 @@ def test_accidents_that_did_not_happen() -> None:
 
 def test_a_killed_run_that_held_more_than_its_slots() -> None:
     assert verdict(replace(evidence(), slots=0)) == ["killed by its timeout in mid-send"]
+
+
+@pytest.mark.parametrize(
+    ("change", "label"),
+    [
+        ({"shown_twice": 1}, "pushes again: replaced on screen"),
+        ({"replaced": 1}, "pushes again: replaced on screen"),
+        ({"shown_then_503": 0}, "pushes again: replaced on screen"),
+    ],
+)
+def test_what_the_push_service_would_show(change: dict[str, int], label: str) -> None:
+    right = evidence()
+    assert label in verdict(replace(right, pushes={**right.pushes, **change}))
+
+
+@pytest.mark.parametrize("mails", [0, 3])
+def test_a_mail_too_few_or_too_many_is_seen(mails: int) -> None:
+    right = evidence()
+    closed = [
+        ClosedRow(dedupe_key=f"mail-{kind}", kind=kind, fence=1, reason=None)
+        for kind in ("delivered", "uncertain")
+    ]
+    changed = replace(right, closed=[*right.closed, *closed], mails=mails)
+    assert "mails in doubt: held, none twice" in verdict(changed)
