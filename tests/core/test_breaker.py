@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fencepost.core.breaker import CHANNEL, HOST, OPEN_MAX_SECONDS, Breaker
+from fencepost.core.breaker import CHANNEL, HOST, OPEN_MAX_SECONDS, Breaker, is_silent
 from fencepost.core.gone import Mass
 from fencepost.core.hosts import HOSTS_MAX, THROTTLE_SECONDS, Hosts
 from fencepost.core.outcome import (
@@ -21,7 +21,7 @@ from fencepost.core.outcome import (
     Unregistered,
 )
 
-GOOD, BAD = Delivered(), Failed("503")
+GOOD, BAD, SILENT = Delivered(), Failed("503"), NotSent("connect")
 TROUBLES = [NotSent("dns"), Failed("503"), Uncertain("timeout")]
 ANSWERS = [Delivered(), Rejected("400"), Unregistered("410")]
 NO_NEWS = [Throttled("429"), CredentialFailure("401"), NotSent("new token", blameless=True)]
@@ -115,7 +115,7 @@ def told(some: Hosts, recipient: str, *outcomes: Outcome, now: float = 0.0) -> N
 
 def test_a_dead_host_keeps_only_its_own_waiting() -> None:
     some = hosts()
-    told(some, "dead/a", BAD, BAD)
+    told(some, "dead/a", *[SILENT] * (HOST.least - 1))
     assert some.wait_seconds("dead/a", 0.0) == 0.0
     told(some, "dead/b", Uncertain("timeout"))
     assert some.wait_seconds("dead/c", 0.0) == 15.0
@@ -124,11 +124,11 @@ def test_a_dead_host_keeps_only_its_own_waiting() -> None:
 
 def test_after_its_pause_one_probe_goes_and_the_next_wait_for_it() -> None:
     some = hosts()
-    told(some, "dead/a", BAD, BAD, BAD)
+    told(some, "dead/a", *[SILENT] * HOST.least)
     assert some.wait_seconds("dead/a", 15.0) == 0.0
     some.began("dead/a", 15.0, 10.0)
     assert some.wait_seconds("dead/b", 16.0) == 9.0
-    told(some, "dead/a", BAD, now=17.0)
+    told(some, "dead/a", SILENT, now=17.0)
     assert some.wait_seconds("dead/b", 17.0) == 30.0
     some.began("dead/b", 47.0, 10.0)
     told(some, "dead/b", GOOD, now=48.0)
@@ -147,7 +147,7 @@ def test_a_throttling_host_waits_as_long_as_it_said_and_no_longer_than_allowed()
 def test_hosts_in_trouble_are_remembered_up_to_a_bound() -> None:
     some = hosts()
     for number in range(HOSTS_MAX + 5):
-        told(some, f"host{number}/", BAD, BAD, BAD)
+        told(some, f"host{number}/", *[SILENT] * HOST.least)
     assert len(some) == HOSTS_MAX
     assert some.wait_seconds("host0/", 0.0) == 0.0
     assert some.wait_seconds(f"host{HOSTS_MAX}/", 0.0) > 0.0
@@ -155,17 +155,25 @@ def test_hosts_in_trouble_are_remembered_up_to_a_bound() -> None:
 
 def test_recipients_that_name_no_host_are_nobodys_trouble() -> None:
     some = hosts()
-    told(some, "", BAD, BAD, BAD)
+    told(some, "", *[SILENT] * HOST.least)
     assert (some.wait_seconds("", 0.0), len(some)) == (0.0, 0)
     none = Hosts(None)
-    told(none, "dead/a", BAD, BAD, BAD)
+    told(none, "dead/a", *[SILENT] * HOST.least)
     assert (none.apart, none.wait_seconds("dead/a", 0.0)) == (False, 0.0)
 
 
-def test_three_failures_of_a_host_in_a_row_are_enough_and_an_answer_between_is_not() -> None:
-    breaker = Breaker(HOST)
-    assert hear(breaker, [BAD, BAD, GOOD, BAD, BAD]) == []
-    assert hear(breaker, [BAD]) != []
+def test_five_silences_of_a_host_in_a_row_are_enough_and_an_answer_between_is_not() -> None:
+    breaker = Breaker(HOST, is_silent)
+    few = [SILENT] * (HOST.least - 1)
+    assert hear(breaker, [*few, GOOD, *few]) == []
+    assert hear(breaker, [SILENT]) != []
+
+
+def test_a_host_that_answers_with_trouble_keeps_nobody_waiting() -> None:
+    """Its rows back off by themselves; a pause of all would outlast the trouble of a few."""
+    some = hosts()
+    told(some, "ill/a", *[Failed("503")] * 40)
+    assert (some.wait_seconds("ill/b", 0.0), len(some)) == (0.0, 0)
 
 
 # --- a mass

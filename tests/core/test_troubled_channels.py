@@ -150,7 +150,7 @@ def test_credentials_renewed_under_fifty_sends_are_no_trouble() -> None:
 
 
 def test_a_dead_host_behind_a_channel_keeps_only_its_own_rows_waiting() -> None:
-    dead = rows(1, 3, recipient="dead")
+    dead = rows(1, 5, recipient="dead")
     table = hosts_apart(1).answer(*dead)
     said = reply_all(table, dead, NotSent("connect timeout")).until_said()
     assert said.gates == ()  # the channel itself goes on
@@ -172,10 +172,10 @@ def test_many_dead_hosts_open_no_breaker_of_their_channel() -> None:
 
 
 def test_after_its_pause_a_host_gets_one_probe() -> None:
-    dead = rows(1, 3, recipient="dead")
+    dead = rows(1, 5, recipient="dead")
     table = hosts_apart(1, hard_end=300.0).answer(*dead)
     reply_all(table, dead, NotSent("connect timeout")).until_said()
-    slow = rows(5, 3, recipient="alive")
+    slow = rows(6, 3, recipient="alive")
     table.answer(*slow).reply(slow[0].held, Delivered(), after=17.0).until_said()
     table.answer(*rows(10, 2, recipient="dead"))
     assert table.sent == [a_claimed(10).held]
@@ -192,7 +192,7 @@ def test_a_host_that_throttles_waits_and_its_neighbours_do_not() -> None:
 
 
 def test_a_row_that_expires_is_closed_also_where_its_host_waits() -> None:
-    dead = rows(1, 3, recipient="dead")
+    dead = rows(1, 5, recipient="dead")
     table = hosts_apart(1).answer(*dead)
     reply_all(table, dead, NotSent("connect timeout")).until_said()
     late = a_claimed(9, recipient="dead", expires_in_seconds=0.0)

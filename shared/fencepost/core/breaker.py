@@ -6,6 +6,7 @@ an answer closes it, a failure opens it again. Open and half-open are known to o
 
 import re
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -36,7 +37,7 @@ class Limits:
 
 
 CHANNEL = Limits(window=20, least=8, share=0.75)
-HOST = Limits(window=3, least=3, share=1.0)
+HOST = Limits(window=5, least=5, share=1.0)
 
 
 def is_bad(outcome: Outcome) -> bool | None:
@@ -54,11 +55,17 @@ def is_bad(outcome: Outcome) -> bool | None:
             assert_never(outcome)
 
 
+def is_silent(outcome: Outcome) -> bool | None:
+    """Whether a host did not answer. One that answers with trouble keeps nobody waiting: its rows back off alone."""
+    return None if isinstance(outcome, Failed) else is_bad(outcome)
+
+
 class Breaker:
     """One run's view. Instants are the run's monotonic clock."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, judge: Callable[[Outcome], bool | None] = is_bad) -> None:
         self._limits = limits
+        self._judge = judge
         self._bad: deque[bool] = deque(maxlen=limits.window)
         self._level = 0  # openings in a row; 0: closed
         self._open_until = 0.0
@@ -79,7 +86,7 @@ class Breaker:
 
     def hear(self, outcome: Outcome, now: float, roll: float) -> str | None:
         """Learn from the end of a send; the reason, where it opens now, until `open_until`."""
-        bad = is_bad(outcome)
+        bad = self._judge(outcome)
         if bad is None or now < self._open_until:  # begun before it opened
             return None
         if not bad:

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from fencepost.core.backoff import JITTER_SHARE, retry_after_floor
-from fencepost.core.breaker import HOST, Breaker, is_bad
+from fencepost.core.breaker import HOST, Breaker, is_silent
 from fencepost.core.outcome import Outcome, Throttled
 
 OriginOf = Callable[[str], str | None]  # of a recipient; None: it names no host
@@ -21,7 +21,7 @@ class Host:
     """One host in trouble."""
 
     def __init__(self) -> None:
-        self.breaker = Breaker(HOST)
+        self.breaker = Breaker(HOST, is_silent)
         self.throttled_until = 0.0
         self.probe_until = 0.0
 
@@ -59,7 +59,7 @@ class Hosts:
         self, recipient: str, outcome: Outcome, now: float, *, retry_after_max: float, roll: float
     ) -> None:
         """Learn from the end of a send. A host that answers is in trouble no more."""
-        bad, throttled = is_bad(outcome), isinstance(outcome, Throttled)
+        bad, throttled = is_silent(outcome), isinstance(outcome, Throttled)
         host = self._of(recipient, new=bool(bad) or throttled)
         if host is None:
             return
