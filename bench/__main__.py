@@ -9,7 +9,17 @@ from bench.plan import Plan
 from bench.readme import keep
 from bench.server import available
 
-SUBJECTS = ("exchange", "peers", "latency", "sends", "cold_start", "backfill", "scale", "aws")
+SUBJECTS = (
+    "exchange",
+    "peers",
+    "latency",
+    "sends",
+    "cold_start",
+    "backfill",
+    "scale",
+    "aws",
+    "providers",
+)
 
 
 def main() -> None:
