@@ -13,7 +13,7 @@ from tests.drills.ground import INSTALLATION, TIMING, Ground
 
 TASK_ROOT = ROOT / "functions" / "backfill"
 VISIBILITY_SECONDS = 4
-RECEIVES_MAX = 3
+RECEIVES_MAX = 5  # a slow machine needs the later chances
 
 
 class Yard:
