@@ -15,7 +15,7 @@ HALT = """
 create function public.halt() returns trigger language plpgsql as $f$
 begin perform pg_advisory_xact_lock(1); return new; end $f$;
 create trigger halt before update on fencepost.command for each row
-  when (new.place ->> 'line' = '20000' and new.fence = 1) execute function public.halt()"""
+  when (new.place ->> 'line' = '20000') execute function public.halt()"""
 WAITING = """
 select count(*) from pg_stat_activity
  where datname = current_database() and wait_event_type = 'Lock' and query like '%%command_enqueue%%'"""
@@ -78,8 +78,9 @@ def test_killed_by_its_timeout_in_mid_command_the_next_delivery_goes_on(
         with EventSource(yard.queue, [doomed]) as source:
             wait_until(lambda: ground.number(WAITING) == 1, 30, "a page in the middle that waits")
             doomed.freeze()
-            wait_until(lambda: bool(source.deliveries), 30, "the timeout")
-    assert source.deliveries[0].invoked.timed_out
+            before = len(source.deliveries)  # on a slow machine it was carried on first
+            wait_until(lambda: len(source.deliveries) > before, 30, "the timeout")
+    assert source.deliveries[before].invoked.timed_out
     wait_until(lambda: ground.number(BUSY) == 0, 10, "the server to end what it was told")
     assert ground.number(LINES) == 20_000, "it was killed in mid-command"
     assert ground.number(AHEAD) == 0, "what is said to be done is what is done"

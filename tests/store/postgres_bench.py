@@ -15,6 +15,7 @@ from psycopg.types.json import Jsonb
 from fencepost.core.notification import AttemptOutcome, Kind, NotificationId, OnUncertain
 from fencepost.ports import Store
 from fencepost.store.postgres import PostgresStore
+from rig.ground import wait_until
 from tests.store.bench import Said, Standing, Written
 
 T = TypeVar("T")
@@ -31,6 +32,11 @@ insert into fencepost.installation (name) values ('test');
 insert into fencepost.channel (name, sender, on_uncertain, rate, burst)
 values ('web', 'webhook', 'hold', null, null), ('post', 'webhook', 'hold', null, null),
        ('slow', 'webhook', 'resend', 2, 4)
+"""
+BUSY = """
+select pid from pg_stat_activity
+ where datname = current_database() and pid <> pg_backend_pid()
+   and backend_type = 'client backend' and state <> 'idle'
 """
 ENQUEUE = """
 with n as (
@@ -75,7 +81,11 @@ class PostgresBench:
         self.store: Store = PostgresStore(url)
 
     def reset(self) -> None:
-        """An empty database for the next test; the store keeps its connection and its cached plans."""
+        """An empty database for the next test; the store keeps its connection and its cached plans.
+
+        What a test gave up may still run on the server, and hold what TRUNCATE waits for.
+        """
+        wait_until(lambda: self.rows(BUSY) == [], 20, "the server to end what it was told")
         tables = "select string_agg('fencepost.' || tablename, ', ') from pg_tables where schemaname = 'fencepost'"
         tables += " and tablename not like 'migration%'"
         ((names,),) = self.rows(tables)

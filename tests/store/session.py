@@ -19,7 +19,7 @@ from fencepost.store import arrays, words
 from tests.store.bench import LEASE_SECONDS, Worker
 
 EXCHANGE = (Path(fencepost.store.postgres.__file__).parent / "queries/exchange.sql").read_bytes()
-BOUND_SECONDS = 20.0
+BOUND_SECONDS = 60.0
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
