@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from fencepost.core.budget import Timing
 from fencepost.core.channel import AttemptPolicy
-from fencepost.core.exchange import Exchange, GateAnswer
+from fencepost.core.exchange import NO_FACTS, Exchange, Facts, GateAnswer
 from fencepost.core.fact import GatePaused
 from fencepost.core.notification import ChannelId, Claimed
 from fencepost.core.outcome import (
@@ -15,9 +16,10 @@ from fencepost.core.outcome import (
     NotSent,
     Outcome,
     Throttled,
+    Uncertain,
     Unregistered,
 )
-from fencepost.core.step import Say, Started
+from fencepost.core.step import Replied, Say, Started
 from fencepost.core.tally import Count, Tally
 from tests.core.driver import OPEN, Table, settled
 from tests.core.rows import KEYED, a_channel, a_claimed
@@ -68,6 +70,33 @@ def hosts_apart(*channels: int, hard_end: float = 60.0) -> Table:
 
 
 # --- the breaker
+
+
+def thawed(seconds: float, facts: Facts = NO_FACTS) -> Table:
+    """A run that stood still so long while eight of its sends were in the air; they all came to nothing."""
+    table = Table(a_channel(slots=10)).answer(*rows(1, 8))
+    for one in rows(1, 8):
+        late = Replied(one.held, Uncertain("no answer in time"), facts)
+        table.feed(late, after=seconds)
+        seconds = 0.0001
+    return table
+
+
+def test_what_ends_after_a_freeze_beyond_the_lease_says_nothing_of_the_provider() -> None:
+    table = thawed(Timing().lease_seconds + 1.0)
+    assert not [fact for fact in table.facts if isinstance(fact, GatePaused)]
+    assert not table.until_said().gates
+
+
+def test_nor_does_what_ended_long_after_its_timeout_within_the_lease() -> None:
+    took = Timing().send_timeout_seconds + 2.0
+    assert not thawed(took, Facts(took_ms=round(took * 1000))).until_said().gates
+
+
+def test_a_provider_that_is_silent_until_the_timeout_is_in_trouble() -> None:
+    took = Timing().send_timeout_seconds + 0.5
+    (word,) = thawed(took, Facts(took_ms=round(took * 1000))).until_said().gates
+    assert word.reason == BREAKER
 
 
 def test_a_channel_whose_sends_fail_is_paused_for_everybody_and_others_go_on() -> None:

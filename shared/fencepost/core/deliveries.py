@@ -19,6 +19,10 @@ from fencepost.core.step import Ask, Asked, Cancel, Command, Replied, Report, Se
 from fencepost.core.transition import Sent, transition
 from fencepost.core.words import Words, saying
 
+STOOD_STILL_SECONDS = (
+    1.0  # so long after its timeout a send has ended, unless the run itself stood still
+)
+
 
 @dataclass(slots=True, kw_only=True)
 class Deliveries:
@@ -185,11 +189,17 @@ class Deliveries:
         settled = transition(self._sent(flight, event.facts, now), event.outcome)
         self.words.add(saying(settled.word, flight.claimed, event.outcome))
         learnt = None
-        if not flight.cancelled:  # what we stopped ourselves says nothing of the provider
+        if self._tells_of_the_provider(flight, event.facts, now):
             learnt = gate.learn(flight.claimed.recipient, event.outcome, now, self.roll())
         if (word := settled.gate or learnt) is not None and gate.pause(word, now):
             self.out.append(Report(_paused(word.reason, gate, now)))
         self._settle_shadows(flight, event.outcome, now)
+
+    def _tells_of_the_provider(self, flight: Flight, facts: Facts, now: float) -> bool:
+        """What we stopped ourselves says nothing of it, nor what ended after we had stood still: frozen, or starved."""
+        latest = self.budget.timing.send_timeout_seconds + STOOD_STILL_SECONDS
+        overdue = now >= flight.lease_until or (facts.took_ms or 0) > latest * 1000.0
+        return not (flight.cancelled or overdue)
 
     def asked(self, event: Asked, now: float) -> None:
         """The provider's answer about an earlier attempt decides; a lost row is left to its new holder."""
