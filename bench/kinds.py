@@ -1,10 +1,12 @@
-"""A working channel of each kind, against a server that answers as its provider does (bench/kinds_provider.py)."""
+"""A working channel of each kind, against a server that answers as its provider does (bench/kinds_provider.py;
+of mail: bench/mail_provider.py)."""
 
 import base64
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import (
@@ -96,11 +98,22 @@ def examples() -> dict[str, Example]:
             recipient=_always("-100200"),
             secret=_always("123456:AAbench_-x"),
         ),
+        "smtp": Example(
+            protocol="smtp",
+            settings=_mail_server,
+            recipient=_always("ann@mail.example"),
+            secret=_always(""),
+        ),
     }
 
 
 def _endpoint(url: str) -> dict[str, Any]:
     return {"endpoint": url}
+
+
+def _mail_server(url: str) -> dict[str, Any]:
+    server = urlsplit(url)
+    return {"host": server.hostname, "port": server.port, "from": "Shop <orders@shop.example>"}
 
 
 def _always(text: str) -> Callable[[str], str]:

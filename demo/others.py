@@ -23,7 +23,8 @@ KEYS = {
     "AWS_SECRET_ACCESS_KEY": "demo",
     "AWS_DEFAULT_REGION": REGION,
 }
-PUSHES, LOST, GONE, MAILS = 400, 20, 4, 150
+PUSHES, MAILS = 400, 150
+LOST_EVERY, GONE_EVERY = 20, 100  # apart: a provider that fails again and again pauses its channel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,11 +82,10 @@ settings = {{ endpoint = "{self.mail_url}", region = "{REGION}", from_address = 
 
 def lines() -> Iterator[Mapping[str, Any]]:
     """Lines for `fencepost enqueue`: a device or an address of its own for each."""
-    kinds = ["lost"] * LOST + ["gone"] * GONE + ["ok"] * (PUSHES - LOST - GONE)
-    for number, kind in enumerate(kinds):
+    for number in range(PUSHES):
         yield {
             "channel": "push",
-            "recipient": f"{kind}-{number:04d}",
+            "recipient": f"{_device(number)}-{number:04d}",
             "payload": {"title": "Ihre Bestellung ist unterwegs", "body": f"#{number}"},
             "dedupe_key": f"push-{number:04d}",
         }
@@ -96,6 +96,13 @@ def lines() -> Iterator[Mapping[str, Any]]:
             "payload": {"title": "Your receipt", "body": f"Order {number}. Thank you!"},
             "dedupe_key": f"mail-{number:04d}",
         }
+
+
+def _device(number: int) -> str:
+    """How it will misbehave (rig/push.py)."""
+    if number % LOST_EVERY == 0:
+        return "lost"
+    return "gone" if number % GONE_EVERY == 1 else "ok"
 
 
 @contextlib.contextmanager
