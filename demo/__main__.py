@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 from demo.play import play
-from demo.screen import screen, show_table
+from demo.screen import screen, show_sentences, show_table
 from demo.stage import set_stage
-from demo.verdict import broken, table
+from demo.verdict import broken, doubt, table
 from rig.command import fencepost
 from rig.runtimes import unavailable
 
@@ -64,10 +64,14 @@ def run(arguments: argparse.Namespace) -> int:
         if (example := evidence.stale.fate.example) is not None:
             print(f"\nThe one that was spoken of too late (fencepost explain {example}):\n")
             print(fencepost(stage.environment, "explain", str(example)))
-        show_table(lines)
-        for line in broken(lines):
+        show_table("What happened", lines)
+        decided = doubt(evidence)
+        show_sentences(
+            "Who got it, where an answer was lost: each channel's policy decides", decided
+        )
+        for line in broken(lines + decided):
             print(f"BROKEN: {line.label}: {line.value} (according to: {line.source})")
-        return 1 if broken(lines) else 0
+        return 1 if broken(lines + decided) else 0
 
 
 def _interrupt(number: int, frame: object) -> None:

@@ -1,4 +1,4 @@
-"""The demo's providers beside the webhooks': a push service that speaks FCM over h2, and SES as moto has it."""
+"""The demo's providers beside the webhooks': a push service that speaks FCM over h2, SES as moto has it, and a chat."""
 
 import contextlib
 import json
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from demo.chat import LOST, TOKEN, Chat, chat_service
 from rig.ground import ROOT, leashed
 
 FROM = "shop@demo.example"
@@ -23,16 +24,18 @@ KEYS = {
     "AWS_SECRET_ACCESS_KEY": "demo",
     "AWS_DEFAULT_REGION": REGION,
 }
-PUSHES, MAILS = 400, 150
-LOST_EVERY, GONE_EVERY = 20, 100  # apart: a provider that fails again and again pauses its channel
+PUSHES, MAILS, CHATS = 400, 150, 60
+# Apart: a provider that fails again and again pauses its channel.
+LOST_EVERY, GONE_EVERY, LOST_CHAT_EVERY = 20, 100, 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Others:
-    """Both of them. `environment`: what the functions need to reach and to trust them."""
+    """All of them. `environment`: what the functions need to reach and to trust them."""
 
     push_url: str
     mail_url: str
+    chat: Chat
     authority_file: Path
     key_file: str = field(repr=False)
 
@@ -41,6 +44,7 @@ class Others:
         return {
             "DEMO_FCM_ACCOUNT": self.key_file,
             "SSL_CERT_FILE": str(self.authority_file),
+            "DEMO_CHAT_TOKEN": TOKEN,
             **KEYS,
         }
 
@@ -63,6 +67,14 @@ sender = "ses"
 on_uncertain = "hold"
 slots = 10
 settings = {{ endpoint = "{self.mail_url}", region = "{REGION}", from_address = "{FROM}" }}
+{policy}
+
+[channel.chat]                # it can be asked: when in doubt, look whether it stands there
+sender = "slack"
+secret = "env:DEMO_CHAT_TOKEN"
+on_uncertain = "reconcile"
+slots = 10
+settings = {{ endpoint = "{self.chat.url}", settled_after_seconds = 2 }}
 {policy}
 """
 
@@ -96,6 +108,14 @@ def lines() -> Iterator[Mapping[str, Any]]:
             "payload": {"title": "Your receipt", "body": f"Order {number}. Thank you!"},
             "dedupe_key": f"mail-{number:04d}",
         }
+    for number in range(CHATS):
+        fate = LOST if number % LOST_CHAT_EVERY == 0 else "ok"
+        yield {
+            "channel": "chat",
+            "recipient": f"C0ROOM{number % 6}",
+            "payload": {"body": f"{fate}: order {number} was packed"},
+            "dedupe_key": f"chat-{number:04d}",
+        }
 
 
 def _device(number: int) -> str:
@@ -107,7 +127,7 @@ def _device(number: int) -> str:
 
 @contextlib.contextmanager
 def others(folder: Path) -> Iterator[Others]:
-    """Both started; they end with the block, or with us."""
+    """All started; they end with the block, or with us."""
     with contextlib.ExitStack() as stack:
         told = stack.enter_context(_push_service(folder))
         yield Others(
@@ -115,6 +135,7 @@ def others(folder: Path) -> Iterator[Others]:
             key_file=told["key_file"],
             authority_file=folder / "push-ca.pem",
             mail_url=stack.enter_context(_mail_service()),
+            chat=stack.enter_context(chat_service()),
         )
 
 

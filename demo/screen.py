@@ -80,15 +80,25 @@ def counted(progress: Progress, total: int) -> str:
     )
 
 
-def show_table(lines: Sequence[Line]) -> None:
-    """The final table; who says so stands beside each number."""
-    table = Table(
-        title="What happened", title_justify="left", box=box.SIMPLE, padding=(0, 1), pad_edge=False
-    )
+def show_table(title: str, lines: Sequence[Line]) -> None:
+    """Numbers; who says so stands beside each."""
+    table = Table(title=title, title_justify="left", box=box.SIMPLE, padding=(0, 1), pad_edge=False)
     table.add_column("", no_wrap=True)
     table.add_column("", justify="right")
     table.add_column("says", style="dim")
     table.add_column("")
     for line in lines:
         table.add_row(line.label, line.value, line.source, MARKS[line.kept])
-    Console(width=None if sys.stdout.isatty() else 80).print(table)
+    _print(table)
+
+
+def show_sentences(title: str, lines: Sequence[Line]) -> None:
+    """A sentence for each label."""
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 1), show_header=False)
+    for line in lines:
+        table.add_row(line.label, line.value, MARKS[line.kept])
+    _print(table)
+
+
+def _print(table: Table) -> None:
+    Console(width=None if sys.stdout.isatty() else 90).print(table)

@@ -55,7 +55,7 @@ class Stage:
         return written
 
     def enqueue_others(self) -> int:
-        """The pushes and mails, in a file of their own."""
+        """The pushes, mails and chat messages, in a file of their own."""
         file = self.folder / "others.jsonl"
         file.write_text("".join(json.dumps(line) + "\n" for line in lines()))
         fencepost(self.environment, "enqueue", str(file))
@@ -74,7 +74,7 @@ def set_stage(
         screen.say(f"webhook receivers that misbehave on purpose at {provider.url}")
         beside = stack.enter_context(others(folder))
         screen.say(
-            f"a push service that speaks FCM over h2 at {beside.push_url}, SES (moto) at {beside.mail_url}"
+            f"FCM over h2 at {beside.push_url}, SES (moto) at {beside.mail_url}, a chat at {beside.chat.url}"
         )
         environment = _environment(url) | beside.environment
         channels = folder / "channels.toml"
@@ -116,7 +116,7 @@ def _prepare(screen: Screen, environment: Mapping[str, str], channels: Path) -> 
     fencepost(environment, "migrate")
     fencepost(environment, "bind", INSTALLATION)
     fencepost(environment, "channel", "apply", str(channels))
-    screen.say("fencepost migrate · bind demo · channel apply demo/channels.toml (and two more)")
+    screen.say("fencepost migrate · bind demo · channel apply demo/channels.toml (and three more)")
 
 
 def _slots(channels: Path) -> int:

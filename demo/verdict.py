@@ -31,6 +31,9 @@ class Evidence:
     arrivals: list[Arrival]
     pushes: Mapping[str, int]  # what the push service counted (rig/push.py)
     mails: int  # that SES took
+    chats: Mapping[str, int]  # how often each text stands in the chat
+    chat_lost: int  # posted, and never answered
+    chat_asked: int  # how often it was asked what stands there
     kill: Accident
     stale: Accident
     lines_in_file: int  # or files
@@ -38,10 +41,9 @@ class Evidence:
 
 
 def table(evidence: Evidence) -> list[Line]:
-    """Every line of the final table."""
+    """What happened, and what was kept, in numbers."""
     return [
         *_what_happened(evidence),
-        *_how_doubt_was_decided(evidence),
         *_what_was_provoked(evidence),
         *_what_was_kept(evidence),
     ]
@@ -71,30 +73,74 @@ def _what_happened(evidence: Evidence) -> list[Line]:
     return [Line(label=label, value=str(value), source=by) for label, value, by in numbers]
 
 
-def _how_doubt_was_decided(evidence: Evidence) -> list[Line]:
-    """By each channel's policy, as those say who got it."""
-    count, pushes = evidence.count, evidence.pushes
-    mails_closed = sum(_is(row, "mail", "delivered", "uncertain") for row in evidence.closed)
-    mails_delivered = sum(_is(row, "mail", "delivered") for row in evidence.closed)
+def doubt(evidence: Evidence) -> list[Line]:
+    """What each channel's policy made of a lost answer, as those say who got it."""
     return [
-        Line(
-            label="webhooks again: dropped by key",
-            value=str(count.duplicate_arrivals),
-            source="provider",
-        ),
-        Line(
-            label="pushes again: replaced on screen",
-            value=f"{pushes['replaced']}; twice on it: {pushes['shown_twice']}",
-            source="push",
-            kept=pushes["replaced"] >= pushes["shown_then_503"] > 0 and not pushes["shown_twice"],
-        ),
-        Line(
-            label="mails in doubt: held, none twice",
-            value=f"{mails_closed - mails_delivered} held, {evidence.mails} taken",
-            source="SES",
-            kept=mails_delivered <= evidence.mails <= mails_closed,
-        ),
+        _orders(evidence),
+        _alerts(evidence),
+        _pushes(evidence),
+        _mails(evidence),
+        _chats(evidence),
     ]
+
+
+def _orders(evidence: Evidence) -> Line:
+    count = evidence.count
+    return Line(
+        label="orders: resend",
+        value=f"sent again with the same key; the receiver dropped {count.duplicate_arrivals} repeats",
+        source="provider",
+        kept=not count.duplicate_effects,
+    )
+
+
+def _alerts(evidence: Evidence) -> Line:
+    held = sum(row.kind == "uncertain" for row in evidence.closed if not _of_others(row))
+    return Line(
+        label="alerts: hold",
+        value=f"{held} held for somebody to decide; none was sent again",
+        source="both",
+        kept=not evidence.count.plain_sent_again,
+    )
+
+
+def _pushes(evidence: Evidence) -> Line:
+    pushes = evidence.pushes
+    return Line(
+        label="push: resend",
+        value=f"{pushes['replaced']} repeats replaced the first on the screen; none stands there twice",
+        source="FCM",
+        kept=pushes["replaced"] >= pushes["shown_then_503"] > 0 and not pushes["shown_twice"],
+    )
+
+
+def _mails(evidence: Evidence) -> Line:
+    closed = sum(_is(row, "mail", "delivered", "uncertain") for row in evidence.closed)
+    delivered = sum(_is(row, "mail", "delivered") for row in evidence.closed)
+    return Line(
+        label="mail: hold",
+        value=f"{closed - delivered} held; SES took {evidence.mails}, none of them twice",
+        source="SES",
+        kept=delivered <= evidence.mails <= closed,
+    )
+
+
+def _chats(evidence: Evidence) -> Line:
+    delivered = sum(_is(row, "chat", "delivered") for row in evidence.closed)
+    posted, lost = evidence.chats, evidence.chat_lost
+    return Line(
+        label="chat: reconcile",
+        value=f"asked {evidence.chat_asked} times; {lost} lost answers found; none was posted twice",
+        source="chat",
+        kept=evidence.chat_asked >= lost > 0
+        and delivered == len(posted)
+        and set(posted.values()) == {1},
+    )
+
+
+def _of_others(row: ClosedRow) -> bool:
+    """Of a channel of demo/others.py."""
+    return row.dedupe_key.startswith(("push-", "mail-", "chat-"))
 
 
 def _is(row: ClosedRow, channel: str, *kinds: str) -> bool:
@@ -127,9 +173,7 @@ def _what_was_kept(evidence: Evidence) -> list[Line]:
     unfounded = [
         row
         for row in evidence.closed
-        if row.kind == "delivered"
-        and row.dedupe_key not in acted
-        and not row.dedupe_key.startswith(("push-", "mail-"))
+        if row.kind == "delivered" and row.dedupe_key not in acted and not _of_others(row)
     ]
     zeros = [
         ("duplicate effects after dedupe", count.duplicate_effects, "provider"),

@@ -27,6 +27,7 @@ from httpunk.asyncio import AutoServerProtocol
 from rig.provider.__main__ import certified
 
 PROJECT = "demo"
+RETRY_AFTER_SECONDS = "1"  # who is not told waits ten
 DETAIL = "type.googleapis.com/google.firebase.fcm.v1.FcmError"
 Answer = tuple[int, dict[str, Any]]
 
@@ -119,6 +120,8 @@ def connection(service: Service) -> type[AutoServerProtocol]:
             authorization = (request.headers.get("authorization") or b"").decode()
             status, said = service.answer(request.path, authorization, body)
             headers = {"content-type": "application/json"}
+            if status == 503:
+                headers["retry-after"] = RETRY_AFTER_SECONDS
             await request.respond(status, headers=headers, body=json.dumps(said).encode())
 
     return Connection

@@ -40,7 +40,7 @@ def test_every_guarantee_is_kept_and_both_accidents_happen(demo: "subprocess.Pop
     said, _ = demo.communicate(timeout=120)
     assert demo.returncode == 0, said
     assert "BROKEN" not in said
-    assert said.count("✓") == 14, said
+    assert said.count("✓") == 17, said
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])

@@ -1,12 +1,13 @@
 """The demo's judgement: each guarantee it can see, broken on paper, must break the verdict."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from demo.database import Account, ClosedRow, Fate, HeldRow
 from demo.provoke import Accident, Stage
-from demo.verdict import Evidence, broken, table
+from demo.verdict import Evidence, broken, doubt, table
 from rig.provider.count import count
 from rig.provider.ledger import Arrival
 
@@ -59,11 +60,14 @@ def evidence() -> Evidence:
         count=count(arrivals, 0),
         closed=[
             ClosedRow(dedupe_key=subject, kind="delivered", fence=1, reason=None)
-            for subject in ("a", "b")
+            for subject in ("a", "b", "chat-1", "chat-2")
         ],
         arrivals=arrivals,
         pushes={"shown_then_503": 2, "replaced": 2, "shown_twice": 0},
         mails=0,
+        chats={"one": 1, "two": 1},
+        chat_lost=1,
+        chat_asked=1,
         kill=accident(thawed=False),
         stale=accident(thawed=True),
         lines_in_file=2,
@@ -72,7 +76,7 @@ def evidence() -> Evidence:
 
 
 def verdict(changed: Evidence) -> list[str]:
-    return [line.label for line in broken(table(changed))]
+    return [line.label for line in broken(table(changed) + doubt(changed))]
 
 
 def test_all_kept() -> None:
@@ -102,6 +106,8 @@ def test_what_the_database_would_show(change: dict[str, int], label: str) -> Non
         ({"key": "another"}, "sent under a second key"),
         ({"acted": False, "duplicate": True, "digest": "others"}, "sent with other bytes"),
         ({"door": "plain", "acted": False, "status": 500}, "held ones sent twice"),
+        ({"door": "plain", "acted": False, "status": 500}, "alerts: hold"),
+        ({"key": "another"}, "orders: resend"),
     ],
 )
 def test_what_the_providers_ledger_would_show(second: dict[str, object], label: str) -> None:
@@ -131,9 +137,9 @@ def test_a_killed_run_that_held_more_than_its_slots() -> None:
 @pytest.mark.parametrize(
     ("change", "label"),
     [
-        ({"shown_twice": 1}, "pushes again: replaced on screen"),
-        ({"replaced": 1}, "pushes again: replaced on screen"),
-        ({"shown_then_503": 0}, "pushes again: replaced on screen"),
+        ({"shown_twice": 1}, "push: resend"),
+        ({"replaced": 1}, "push: resend"),
+        ({"shown_then_503": 0}, "push: resend"),
     ],
 )
 def test_what_the_push_service_would_show(change: dict[str, int], label: str) -> None:
@@ -149,4 +155,12 @@ def test_a_mail_too_few_or_too_many_is_seen(mails: int) -> None:
         for kind in ("delivered", "uncertain")
     ]
     changed = replace(right, closed=[*right.closed, *closed], mails=mails)
-    assert "mails in doubt: held, none twice" in verdict(changed)
+    assert "mail: hold" in verdict(changed)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"chats": {"one": 2, "two": 1}}, {"chats": {"one": 1}}, {"chat_asked": 0}, {"chat_lost": 0}],
+)
+def test_what_the_chat_would_show(change: dict[str, Any]) -> None:
+    assert verdict(replace(evidence(), **change)) == ["chat: reconcile"]
