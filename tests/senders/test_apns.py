@@ -597,6 +597,12 @@ def test_apples_own_wait_is_heard() -> None:
     assert meaning_of(reply, topic_accepted=True) == Failed("ServiceUnavailable (503)", 60.0)
 
 
+def test_a_page_under_a_200_is_not_apples() -> None:
+    page = Reply(phase=Phase.ANSWERED, status=200, body=b"<html>")
+    assert meaning_of(page, topic_accepted=True) == Uncertain("answered 200, but not as APNs does")
+    assert meaning_of(replace(page, body=b""), topic_accepted=True) == Delivered()
+
+
 def test_a_delivery_log_is_found_by_apples_id_where_there_is_one() -> None:
     headers = {"apns-id": "ours", "apns-unique-id": "theirs"}
     reply = Reply(phase=Phase.ANSWERED, status=200, headers=headers)

@@ -664,7 +664,7 @@ def throttled(code: str, wait: float = 60.0, *, channel_wide: bool = True) -> Ou
     ("body", "status", "headers", "outcome"),
     [
         (b'{"name":"projects/p/messages/1"}', 200, {}, Delivered("projects/p/messages/1")),
-        (b"", 200, {}, Delivered(None)),
+        (HTML, 200, {}, Uncertain("answered 200, but not as FCM does")),
         # 400
         (fault(400, BAD, fcm=BAD, details=violating("message.token")), 400, {}, GONE),
         (fault(400, BAD, NO_TOKEN, fcm=BAD), 400, {}, GONE),

@@ -251,7 +251,11 @@ def answered(status: int, description: str = "", **parameters: Any) -> Reply:
         (answered(409, "Conflict"), Failed("answered 409")),
         (answered(500, "Internal Server Error"), Uncertain("answered 500")),
         (answered(502), Uncertain("answered 502")),
-        (Reply(phase=Phase.ANSWERED, status=200, body=b""), Delivered()),
+        (Reply(phase=Phase.ANSWERED, status=200, body=b"", reason="body_lost"), Delivered()),
+        (
+            Reply(phase=Phase.ANSWERED, status=200, body=b"<html>"),
+            Uncertain("answered 200, but not as Telegram does"),
+        ),
         (Reply(phase=Phase.ANSWERED, status=504, body=b"<html>"), Uncertain("answered 504")),
         (Reply(phase=Phase.NOT_SENT, reason="connect"), NotSent("connect")),
         (Reply(phase=Phase.UNCERTAIN, reason="timeout"), Uncertain("timeout")),

@@ -286,7 +286,11 @@ def answered(status: int, code: int | None = None) -> Reply:
     ("reply", "outcome"),
     [
         (Reply(phase=Phase.ANSWERED, status=201, body=b'{"sid":"SM1"}'), Delivered("SM1")),
-        (Reply(phase=Phase.ANSWERED, status=201, body=b'{"si'), Delivered()),
+        (Reply(phase=Phase.ANSWERED, status=201, body=b'{"si', reason="body_lost"), Delivered()),
+        (
+            Reply(phase=Phase.ANSWERED, status=200, body=b"<html>"),
+            Uncertain("answered 200, but not as Twilio does"),
+        ),
         (answered(429, 20429), Throttled("answered 429 20429")),
         (answered(429), Throttled("answered 429")),
         (answered(400, 21211), Unregistered("answered 400 21211")),

@@ -17,13 +17,14 @@ from fencepost.core.outcome import (
     Unregistered,
 )
 from fencepost.core.reply import Reply
-from fencepost.senders.answer import code_of, read_object
+from fencepost.senders.answer import accepted, code_of, read_object, reference_of
 from fencepost.senders.retry_after import retry_after_seconds
 from fencepost.senders.trouble import Trouble
 from fencepost.senders.unanswered import unanswered
 
 FIVE_HUNDRED_WAIT_SECONDS = 900.0  # "after 15 minutes"
 TOKEN_UPDATES_WAIT_SECONDS = 1200.0  # a token may be changed once in 20 minutes
+LATEST_MS = 10**13  # three centuries on: no time that Apple knows
 NO_TOPIC_OF_OURS = ("BadTopic", "MissingTopic", "TopicDisallowed")
 
 
@@ -42,8 +43,7 @@ def meaning_of(reply: Reply, *, topic_accepted: bool) -> Outcome:
         return outcome
     reason, status = _reason(reply), reply.status or 0
     if status == 200:
-        headers = reply.headers
-        return Delivered(headers.get("apns-unique-id") or headers.get("apns-id"))
+        return _taken(reply)
     if not reason:
         return _of_somebody_else(status)
     why = f"{reason} ({status})"
@@ -63,6 +63,13 @@ def meaning_of(reply: Reply, *, topic_accepted: bool) -> Outcome:
     return Rejected(
         why
     )  # 404 BadPath, 405 MethodNotAllowed, 413 PayloadTooLarge, and what may come
+
+
+def _taken(reply: Reply) -> Outcome:
+    """Apple names it in a header, and has nothing to add: no name, but a page, is somebody else's."""
+    headers = reply.headers
+    id = reference_of(headers.get("apns-unique-id") or headers.get("apns-id"))
+    return accepted(reply, id, "APNs") if reply.body else Delivered(id)
 
 
 def _bad_request(reason: str, why: str, *, topic_accepted: bool) -> Outcome:
@@ -116,7 +123,7 @@ def _reason(reply: Reply) -> str:
 def _gone_at(reply: Reply) -> float | None:
     """Milliseconds: the last time APNs knew the token to be good no more."""
     told = read_object(reply.body).get("timestamp")
-    if isinstance(told, bool) or not isinstance(told, int) or told <= 0:
+    if isinstance(told, bool) or not isinstance(told, int) or not 0 < told < LATEST_MS:
         return None
     return told / 1000
 

@@ -17,7 +17,7 @@ from fencepost.core.outcome import (
     Unregistered,
 )
 from fencepost.core.reply import Reply
-from fencepost.senders.answer import code_of, read_object
+from fencepost.senders.answer import code_of, read_object, reference_of
 from fencepost.senders.retry_after import retry_after_seconds
 from fencepost.senders.unanswered import unanswered
 
@@ -32,9 +32,8 @@ def meaning_of(reply: Reply) -> Outcome:
         return refused
     ticket = _ticket(answer)
     if ticket.get("status") == "ok":
-        id = ticket.get("id")
-        known = isinstance(id, str) and bool(id)
-        return Delivered(id if known else None, receipt_due=known)
+        id = reference_of(ticket.get("id"))
+        return Delivered(id, receipt_due=id is not None)
     if ticket.get("status") == "error":
         return error_meaning(ticket, "ticket")
     return Uncertain(f"answered {reply.status} without a ticket that can be read")

@@ -10,7 +10,6 @@ from typing import Any
 
 from fencepost.core.outcome import (
     CredentialFailure,
-    Delivered,
     Failed,
     NotSent,
     Outcome,
@@ -20,7 +19,7 @@ from fencepost.core.outcome import (
     Unregistered,
 )
 from fencepost.core.reply import Reply
-from fencepost.senders.answer import code_of, read_object
+from fencepost.senders.answer import accepted, code_of, read_object, reference_of
 from fencepost.senders.retry_after import retry_after_seconds
 from fencepost.senders.standing import Blame
 from fencepost.senders.trouble import Trouble
@@ -30,7 +29,6 @@ QUOTA_WAIT_SECONDS = 60.0  # "a minimum initial delay of 1 minute"
 SERVER_WAIT_SECONDS = 10.0  # "wait at least 10 seconds"
 FCM_ERROR = "google.firebase.fcm.v1.FcmError"
 BAD_TOKEN_TEXT = "not a valid FCM registration token"  # noqa: S105
-REFERENCE_CHARACTERS_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ def meaning_of(reply: Reply, blame: Blame) -> Outcome:
         return outcome
     status = reply.status or 0
     if status == 200:
-        return Delivered(_name(reply))
+        return accepted(reply, reference_of(read_object(reply.body).get("name")), "FCM")
     fault = fault_of(reply)
     why = f"{fault.code or fault.status or 'answered'} ({status})"
     if status >= 500:
@@ -138,12 +136,6 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _name(reply: Reply) -> str | None:
-    """`projects/…/messages/…`, by which FCM's own exports know it."""
-    name = read_object(reply.body).get("name")
-    return name if isinstance(name, str) and len(name) <= REFERENCE_CHARACTERS_MAX else None
 
 
 def _wait(reply: Reply) -> float | None:

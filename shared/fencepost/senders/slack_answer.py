@@ -17,7 +17,7 @@ from fencepost.core.outcome import (
     Unregistered,
 )
 from fencepost.core.reply import Reply
-from fencepost.senders.answer import read_object
+from fencepost.senders.answer import read_object, reference_of
 from fencepost.senders.retry_after import retry_after_seconds
 from fencepost.senders.unanswered import unanswered
 
@@ -96,10 +96,9 @@ def meaning_of(reply: Reply) -> Outcome:
     answer, status = read_object(reply.body), reply.status or 0
     wait = retry_after_seconds(reply.headers.get("retry-after"), date=reply.headers.get("date"))
     if answer.get("ok") is True:
-        timestamp = answer.get("ts")
         if not 200 <= status < 300:
             return Uncertain(f"answered {status}, and its body says otherwise")
-        return Delivered(timestamp if isinstance(timestamp, str) else None)
+        return Delivered(reference_of(answer.get("ts")))
     if "error" in answer:
         known = _error(str(answer["error"]), wait)
         if known is not None and status != 429:

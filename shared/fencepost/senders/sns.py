@@ -15,15 +15,14 @@ from fencepost.core.channel import Channel, Facility
 from fencepost.core.notification import Claimed
 from fencepost.core.outcome import (
     CredentialFailure,
-    Delivered,
     Outcome,
     Rejected,
     Throttled,
-    Uncertain,
     Unregistered,
 )
 from fencepost.core.reply import Reply
 from fencepost.ports import Prepared
+from fencepost.senders.answer import accepted
 from fencepost.senders.aws.fault import (
     Fault,
     fault_of,
@@ -120,7 +119,7 @@ def meaning_of(reply: Reply) -> Outcome:
     if (outcome := not_answered(reply)) is not None:
         return outcome
     if 200 <= (reply.status or 0) < 300:
-        return _taken(reply)
+        return accepted(reply, message_id(reply), "SNS")
     fault = fault_of(reply)
     if fault.code in ("EndpointDisabled", "NotFound") or _says_gone(fault):
         return Unregistered(shown(fault, reply), guarded=True)
@@ -138,13 +137,6 @@ def meaning_of(reply: Reply) -> Outcome:
         ):
             return CredentialFailure(shown(fault, reply))
     return shared_meaning(fault, reply)
-
-
-def _taken(reply: Reply) -> Outcome:
-    id = message_id(reply)
-    if id is None and not reply.reason:  # all of the answer is there, and it is not SNS's
-        return Uncertain(f"answered {reply.status}, but not as SNS does")
-    return Delivered(id)
 
 
 def _says_gone(fault: Fault) -> bool:

@@ -20,7 +20,7 @@ from fencepost.core.outcome import (
     Unregistered,
 )
 from fencepost.core.reply import Reply
-from fencepost.senders.answer import read_object
+from fencepost.senders.answer import accepted, read_object, reference_of
 from fencepost.senders.retry_after import retry_after_seconds
 from fencepost.senders.unanswered import unanswered
 
@@ -50,7 +50,8 @@ def meaning_of(reply: Reply, *, channel_wide: bool) -> Outcome:
     ):  # Telegram's errors are never a 200: this is not its own word
         return Uncertain(f"{reason}, and its body says otherwise")
     if done:
-        return Delivered(_message_id(answer))
+        said_ok = answer.get("ok") is True
+        return Delivered(_message_id(answer)) if said_ok else accepted(reply, None, "Telegram")
     match status:
         case 429:
             return Throttled(reason, _wait(reply, answer), channel_wide=channel_wide)
@@ -92,7 +93,7 @@ def _wait(reply: Reply, answer: Mapping[str, Any]) -> float | None:
 def _message_id(answer: Mapping[str, Any]) -> str | None:
     result = answer.get("result")
     found = result.get("message_id") if isinstance(result, Mapping) else None
-    return str(found) if isinstance(found, int) else None
+    return reference_of(str(found)) if isinstance(found, int) else None
 
 
 def _parameters(answer: Mapping[str, Any]) -> Mapping[str, Any]:

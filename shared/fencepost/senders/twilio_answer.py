@@ -7,7 +7,6 @@ names nothing but the account. An `I-Twilio-Idempotency-Token` is documented for
 
 from fencepost.core.outcome import (
     CredentialFailure,
-    Delivered,
     Failed,
     Outcome,
     Rejected,
@@ -16,7 +15,7 @@ from fencepost.core.outcome import (
     Unregistered,
 )
 from fencepost.core.reply import Reply
-from fencepost.senders.answer import read_object
+from fencepost.senders.answer import accepted, read_object, reference_of
 from fencepost.senders.retry_after import retry_after_seconds
 from fencepost.senders.unanswered import unanswered
 
@@ -43,8 +42,7 @@ def meaning_of(reply: Reply) -> Outcome:
     reason = f"answered {status}" if code is None else f"answered {status} {code}"
     wait = retry_after_seconds(reply.headers.get("retry-after"), date=reply.headers.get("date"))
     if 200 <= status < 300:
-        sid = answer.get("sid")
-        return Delivered(sid if isinstance(sid, str) else None)
+        return accepted(reply, reference_of(answer.get("sid")), "Twilio")
     if status == 429 or code == TOO_MANY:
         return Throttled(reason, wait)
     if status >= 500:

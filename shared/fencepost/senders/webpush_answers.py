@@ -13,7 +13,7 @@ from fencepost.core.outcome import (
     Unregistered,
 )
 from fencepost.core.reply import Reply
-from fencepost.senders.answer import read_object
+from fencepost.senders.answer import read_object, reference_of
 from fencepost.senders.retry_after import retry_after_seconds
 from fencepost.senders.standing import Blame
 
@@ -40,7 +40,8 @@ def meaning_of(reply: Reply, blame: Blame, *, attempts: int) -> Outcome:
     wait = retry_after_seconds(reply.headers.get("retry-after"), date=reply.headers.get("date"))
     why = _why(reply)
     if 200 <= status < 300:
-        return Delivered(reply.headers.get("apns-id") or reply.headers.get("x-wns-msg-id"))
+        headers = reply.headers
+        return Delivered(reference_of(headers.get("apns-id") or headers.get("x-wns-msg-id")))
     if refuses(reply):
         return _refused(status, why, blame, wait, attempts=attempts)
     if status in (404, 410):
