@@ -211,7 +211,7 @@ def backfill(records: Sequence[Mapping[str, Any]], *, remaining_seconds: float) 
     from fencepost.backfill.objects import Bucket
     from fencepost.backfill.records import Records
     from fencepost.backfill.work import Backfill, Means
-    from fencepost.senders.ses_queue import callbacks_in
+    from fencepost.senders.aws.event import callbacks_in
 
     settings = read_settings()
     means = Means(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fencepost.core.notification import Claimed
-from fencepost.senders.ses_event import tags_of
+from fencepost.senders.aws.tags import tags_of
 from tests.functions.backfill_ground import batch, enqueue, failed
 from tests.functions.conftest import Context
 from tests.store.bench import Worker, delivered, hold, uncertain

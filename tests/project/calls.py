@@ -19,6 +19,7 @@ NO_OPERATION = {  # calls that are no method of a client
     "SSMProvider": {"ssm:GetParameter"},
     "Ses": {"ses:SendEmail", "ses:SendRawEmail"},  # over our own transport
     "Sns": {"sns:Publish"},
+    "AwsSms": {"sms-voice:SendTextMessage"},
 }
 ACTIONS = {  # where the action is not called like the operation
     ("sqs", "SendMessageBatch"): {"sqs:SendMessage"},

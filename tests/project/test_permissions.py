@@ -30,8 +30,9 @@ WITHIN = {  # action → what its resource must name, and nothing else that coul
     "rds-db": {"User"},
     "ses": {"MailArns"},
     "sns": {"PushArns"},
+    "sms-voice": {"TextArns"},
 }
-OF_ALL = ("Backfill", "Mail", "Push")  # what is not one function's own
+OF_ALL = ("Backfill", "Mail", "Push", "Text")  # what is not one function's own
 OF_CHANNELS = {"ChannelSecretArns", "ChannelParameterArns"}
 READS_SECRETS = {"secretsmanager:GetSecretValue", "ssm:GetParameter"}
 PHONES = {  # a number is no ARN: what is no ARN of SNS is every number, and neither topic nor app
@@ -74,6 +75,7 @@ def test_the_calls_are_found_where_they_are_known_to_be() -> None:
         "ses:SendEmail",
         "ses:SendRawEmail",
         "sns:Publish",
+        "sms-voice:SendTextMessage",
     }
     assert actions_of("callback") == reaches_database | {"ssm:GetParameter"}
     assert actions_of("deliver") == reaches_database | sends
@@ -130,7 +132,8 @@ def test_the_only_wildcard_is_for_network_interfaces_and_not_for_the_code() -> N
 CONDITIONS = {
     "mail-send": "SendsMail",
     "push-send": "SendsPush",
-    "sms-send": "SendsText",
+    "text-send": "SendsText",
+    "sms-send": "SendsTextBySns",
     "channel-secrets": "KeepsSecrets",
     "channel-parameters": "KeepsParameters",
 }
@@ -146,5 +149,5 @@ def test_a_way_out_that_nobody_asked_for_is_closed(policy: str) -> None:
         )
         assert chosen[0] == CONDITIONS[policy]
         assert chosen[2] == {"Ref": "AWS::NoValue"}
-    for parameter in ("MailArns", "PushArns", "SendsSms", *sorted(OF_CHANNELS)):
+    for parameter in ("MailArns", "PushArns", "TextArns", "SendsSms", *sorted(OF_CHANNELS)):
         assert template()["Parameters"][parameter]["Default"] in ("", "false")

@@ -97,14 +97,14 @@ def test_both_queues_are_encrypted_and_closed_to_plain_text() -> None:
     assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
 
 
-def test_of_other_services_only_the_one_that_is_named_may_bring_events() -> None:
-    """Events of mail are not signed: the queue's policy is what tells whose they are."""
+def test_of_other_services_only_those_that_are_named_may_bring_events() -> None:
+    """Events are not signed: the queue's policy is what tells whose they are."""
     (policy,) = of_type("AWS::SQS::QueuePolicy").values()
     condition, statement, otherwise = policy["PolicyDocument"]["Statement"][1]["If"]
-    assert (condition, otherwise) == ("HearsOfMail", {"Ref": "AWS::NoValue"})
+    assert (condition, otherwise) == ("HearsEvents", {"Ref": "AWS::NoValue"})
     assert statement["Action"] == "sqs:SendMessage"
     assert statement["Resource"] == {"GetAtt": "BackfillQueue.Arn"}
-    assert statement["Condition"] == {"ArnEquals": {"aws:SourceArn": {"Ref": "MailEventsArn"}}}
+    assert statement["Condition"] == {"ArnEquals": {"aws:SourceArn": {"Ref": "EventsArns"}}}
 
 
 def test_what_failed_five_times_is_kept_as_long_as_anything_is() -> None:

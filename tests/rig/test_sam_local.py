@@ -13,7 +13,7 @@ import pytest
 from fencepost.backfill.commands import read_command
 from fencepost.backfill.wire import Wires
 from fencepost.core.command import CommandRefused
-from fencepost.senders.ses_queue import callbacks_in
+from fencepost.senders.aws.event import callbacks_in
 from fencepost.settings import read_settings
 from rig.sam.__main__ import EVENTS, declared
 from rig.sam.cli import interpreter_folder

@@ -99,6 +99,12 @@ EXAMPLES: Mapping[str, Example] = {
         secrets=tuple(json.loads(AWS_SECRET).values()),
         recipients=("somebody@mail.example",),
     ),
+    "aws_sms": Example(
+        settings={"region": "eu-central-1"},
+        secret=AWS_SECRET,
+        secrets=tuple(json.loads(AWS_SECRET).values()),
+        recipients=("+4915112345678",),
+    ),
     "fcm": Example(
         settings={},
         secret=json.dumps(GOOGLE),

@@ -23,19 +23,19 @@ from fencepost.core.outcome import (
 )
 from fencepost.core.reply import Phase, Reply
 from fencepost.ports import Prepared
+from fencepost.senders.aws.tags import (
+    ATTEMPT_TAG,
+    FENCE_TAG,
+    KEY_TAG,
+    NOTIFICATION_TAG,
+    tags_of,
+)
 from fencepost.senders.registry import fault_of
 from fencepost.senders.ses import (
     BODY_BYTES_MAX,
     Ses,
     meaning_of,
     ses,
-)
-from fencepost.senders.ses_event import (
-    ATTEMPT_TAG,
-    FENCE_TAG,
-    KEY_TAG,
-    NOTIFICATION_TAG,
-    tags_of,
 )
 from fencepost.senders.ses_settings import SesSettings
 from fencepost.senders.trouble import Trouble

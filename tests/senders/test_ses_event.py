@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from fencepost.core.notification import Fence, Held, NotificationId
 from fencepost.core.outcome import Delivered, Failed, Outcome, Rejected, Unregistered
-from fencepost.senders.ses_event import KEY_TAG, NOTIFICATION_TAG, Told, tags_of, told_by
+from fencepost.senders.aws.tags import KEY_TAG, NOTIFICATION_TAG, Told, tags_of
+from fencepost.senders.ses_event import told_by
 from tests.core.rows import a_claimed
 
 KEY = UUID("9f0c6f0e-8b4e-4b0a-9d6c-0c3a6a3a4f11")

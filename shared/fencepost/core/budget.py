@@ -6,6 +6,7 @@ from dataclasses import dataclass
 LONGEST_LEASE_SECONDS = (
     900.0  # the database cuts a lease there: a clock set back must not hide a row
 )
+STOOD_STILL_SECONDS = 1.0  # so long after its timeout a send has ended in any case
 
 
 class ImpossibleTiming(ValueError):
@@ -94,6 +95,11 @@ class Budget:
         `lease_until` is counted from the instant the claim (or renewal) was *sent*: earlier than the truth.
         """
         return now + self.timing.send_and_settle_seconds <= min(lease_until, self.hard_end)
+
+    def kept_up(self, took_seconds: float, now: float, lease_until: float) -> bool:
+        """Whether a send that took so long ended when it should. If not, the run stood still: frozen, or starved."""
+        latest = self.timing.send_timeout_seconds + STOOD_STILL_SECONDS
+        return took_seconds <= latest and now < lease_until
 
     def lease_seconds(self, now: float) -> float:
         """What to ask for: never outliving the hard end by more than the margin; above 0 in any case."""

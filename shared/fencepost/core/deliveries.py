@@ -149,15 +149,11 @@ class Deliveries:
 
     def _send(self, flight: Flight, now: float) -> None:
         self._lift(flight, Stage.SENDING)
-        hosts, timeout = (
-            self.gates[flight.claimed.channel].hosts,
-            self.budget.timing.send_timeout_seconds,
-        )
+        hosts = self.gates[flight.claimed.channel].hosts
+        timeout = self.budget.timing.send_timeout_seconds
         hosts.began(flight.claimed.recipient, now, timeout)
         # a row that waited or was asked about: durations count from the claim, the sender wants them now
-        self.out.append(
-            Send(_aged(flight, now), timeout_seconds=self.budget.timing.send_timeout_seconds)
-        )
+        self.out.append(Send(_aged(flight, now), timeout_seconds=timeout))
 
     def _ask(self, flight: Flight) -> None:
         self._lift(flight, Stage.ASKING)
@@ -188,18 +184,13 @@ class Deliveries:
         gate = self.gates[flight.claimed.channel]
         settled = transition(self._sent(flight, event.facts, now), event.outcome)
         self.words.add(saying(settled.word, flight.claimed, event.outcome))
-        learnt = None
-        if self._tells_of_the_provider(flight, event.facts, now):
+        learnt, took = None, (event.facts.took_ms or 0) / 1000.0
+        # what we stopped ourselves, or slept through, says nothing of the provider
+        if not flight.cancelled and self.budget.kept_up(took, now, flight.lease_until):
             learnt = gate.learn(flight.claimed.recipient, event.outcome, now, self.roll())
         if (word := settled.gate or learnt) is not None and gate.pause(word, now):
             self.out.append(Report(_paused(word.reason, gate, now)))
         self._settle_shadows(flight, event.outcome, now)
-
-    def _tells_of_the_provider(self, flight: Flight, facts: Facts, now: float) -> bool:
-        """What we stopped ourselves says nothing of it, nor what ended after we had stood still: frozen, or starved."""
-        latest = self.budget.timing.send_timeout_seconds + STOOD_STILL_SECONDS
-        overdue = now >= flight.lease_until or (facts.took_ms or 0) > latest * 1000.0
-        return not (flight.cancelled or overdue)
 
     def asked(self, event: Asked, now: float) -> None:
         """The provider's answer about an earlier attempt decides; a lost row is left to its new holder."""

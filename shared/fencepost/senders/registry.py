@@ -31,6 +31,7 @@ OUR_OWN: Mapping[str, str] = {
     "smtp": "fencepost.senders.smtp",
     "sns": "fencepost.senders.sns",
     "ses": "fencepost.senders.ses",
+    "aws_sms": "fencepost.senders.aws_sms",
     "fcm": "fencepost.senders.fcm",
     "apns": "fencepost.senders.apns",
     "webpush": "fencepost.senders.webpush",

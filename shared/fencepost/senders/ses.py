@@ -31,9 +31,9 @@ from fencepost.senders.aws.fault import (
     wait_seconds,
 )
 from fencepost.senders.aws.service import AwsService, aws_service, place_of
+from fencepost.senders.aws.tags import tags_of
 from fencepost.senders.body import digest_of, json_body, too_large
 from fencepost.senders.kind import SenderKind
-from fencepost.senders.ses_event import tags_of
 from fencepost.senders.ses_mail import READ, NoMail, mail_of
 from fencepost.senders.ses_settings import SesSettings
 from fencepost.senders.transport import Transport

@@ -1,44 +1,22 @@
-"""What ties an event of SES to the attempt it is about, and what it says became of the mail. Pure.
+"""What an event of SES tells of the attempt it is about. Pure.
 
 Each mail carries tags, and the events that its configuration set publishes repeat them. Source: SES developer guide,
 *Contents of event records* (one JSON object, however it travels: SNS, EventBridge, Firehose); *Bounce types*.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
 
-from fencepost.core.notification import Claimed, Fence, Held, NotificationId
 from fencepost.core.outcome import Delivered, Failed, Outcome, Rejected, Unregistered
-
-NOTIFICATION_TAG = "fencepost-notification"
-FENCE_TAG = "fencepost-fence"
-ATTEMPT_TAG = "fencepost-attempt"
-KEY_TAG = "fencepost-key"  # ids of two installations in one account are alike, their keys are not
+from fencepost.senders.aws.tags import Told, told
 
 TAKEN = {"Send", "Delivery", "DeliveryDelay", "Open", "Click", "Subscription"}
 REFUSED = {"Reject", "Rendering Failure", "RenderingFailure"}
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """`key` is the notification's idempotency key: an event whose key is another's is another's event."""
-
-    held: Held
-    key: UUID
-    outcome: Outcome
-
-
-def tags_of(claimed: Claimed) -> dict[str, str]:
-    """What tells an event's mail: which notification, under which fence, which attempt."""
-    return {
-        NOTIFICATION_TAG: str(claimed.id),
-        FENCE_TAG: str(claimed.fence),
-        ATTEMPT_TAG: str(claimed.attempts),
-        KEY_TAG: str(claimed.idempotency_key),
-    }
+def is_one(event: Mapping[str, Any]) -> bool:
+    return isinstance(event.get("eventType"), str) and "mail" in event
 
 
 def told_by(event: Mapping[str, Any]) -> Told | None:
@@ -47,11 +25,7 @@ def told_by(event: Mapping[str, Any]) -> Told | None:
     tags = mail.get("tags") if isinstance(mail, Mapping) else None
     if not isinstance(mail, Mapping) or not isinstance(tags, Mapping):
         return None
-    id, fence = _number(tags, NOTIFICATION_TAG), _number(tags, FENCE_TAG)
-    key, outcome = _key(tags), _meaning(event, mail)
-    if id is None or fence is None or key is None or outcome is None:
-        return None
-    return Told(Held(NotificationId(id), Fence(fence)), key, outcome)
+    return told({name: _value(tags[name]) for name in tags}, _meaning(event, mail))
 
 
 def _meaning(event: Mapping[str, Any], mail: Mapping[str, Any]) -> Outcome | None:
@@ -88,21 +62,9 @@ def _instant(part: object) -> float | None:
     return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp()
 
 
-def _tag(tags: Mapping[str, Any], name: str) -> str:
+def _value(said: object) -> str:
     """An event has each tag's values as a list."""
-    match tags.get(name):
+    match said:
         case [str(value)]:
             return value
     return ""
-
-
-def _number(tags: Mapping[str, Any], name: str) -> int | None:
-    text = _tag(tags, name)
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
-
-
-def _key(tags: Mapping[str, Any]) -> UUID | None:
-    try:
-        return UUID(_tag(tags, KEY_TAG))
-    except ValueError:
-        return None

@@ -64,7 +64,13 @@ class AwsService:
         self.place = place
 
     async def post(
-        self, path: str, content_type: str, body: bytes, *, timeout_seconds: float
+        self,
+        path: str,
+        content_type: str,
+        body: bytes,
+        *,
+        timeout_seconds: float,
+        headers: tuple[tuple[str, str], ...] = (),
     ) -> Reply:
         """Send once. Raises nothing for the network or for missing keys; `SendCancelled` as the transport does."""
         loop = asyncio.get_running_loop()
@@ -75,7 +81,7 @@ class AwsService:
         request = Request(
             origin=self.place.origin,
             target=f"{self.place.path}{path}",
-            headers=(("content-type", content_type),),
+            headers=(("content-type", content_type), *headers),
             body=body,
         )
         place = self.place

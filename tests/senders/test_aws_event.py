@@ -9,7 +9,7 @@ import pytest
 from fencepost.core.callback import Callback
 from fencepost.core.notification import AttemptOutcome
 from fencepost.core.outcome import Unregistered
-from fencepost.senders.ses_queue import GREETING, callbacks_in
+from fencepost.senders.aws.event import GREETING, callbacks_in
 from tests.senders.test_ses_event import AT_SECONDS, KEY, MAIL, bounce, event
 
 DELIVERED, REJECTED = AttemptOutcome.DELIVERED, AttemptOutcome.REJECTED

@@ -1,8 +1,9 @@
-"""An event of SES as it comes through a queue: by itself, in the envelope of SNS, or in that of EventBridge. Pure.
+"""An event of AWS as it comes through a queue: by itself, in the envelope of SNS, or in that of EventBridge. Pure.
 
-Sources: SES developer guide, *Contents of event records*; SNS developer guide, *Message delivery raw format* (the
-envelope, which raw delivery leaves out); EventBridge: `detail` holds the same record, `source` is `aws.ses`. When a
-topic is chosen, SES sends it one line of text, "Successfully validated SNS topic for Amazon SES event publishing."
+Sources: SES developer guide, *Contents of event records*; End User Messaging SMS guide, *Example event data*; SNS
+developer guide, *Message delivery raw format* (the envelope, which raw delivery leaves out); EventBridge: `detail`
+holds the same record. When a topic is chosen, SES sends it one line of text, "Successfully validated SNS topic for
+Amazon SES event publishing."
 """
 
 import json
@@ -12,26 +13,29 @@ from typing import Any
 from fencepost.core.callback import Callback, callback_of
 from fencepost.core.notification import AttemptOutcome
 from fencepost.core.outcome import Failed, Unregistered
-from fencepost.senders.ses_event import Told, told_by
+from fencepost.senders import aws_sms_event, ses_event
+from fencepost.senders.aws.tags import Told
 
 GREETING = "Successfully validated SNS topic for Amazon SES event publishing."
 GREETED = {"eventType": "", "mail": None}  # an event that tells nothing
+READERS = (ses_event, aws_sms_event)
 
 
 def callbacks_in(body: str) -> tuple[Callback, ...] | None:
-    """What a message of the queue tells. Empty: it is of SES, and tells nothing of a mail of ours. None: it is not."""
+    """What a message of the queue tells. Empty: it is AWS's, and of none of our messages. None: it is no event."""
     if body.strip() == GREETING:
         return ()
     event = _unwrapped(body) if "eventType" in body or GREETING in body else None
-    if event is None:
-        return None
-    told = told_by(event)
-    return (_callback(told),) if told is not None else ()
+    for reader in READERS:
+        if event is not None and reader.is_one(event):
+            told = reader.told_by(event)
+            return (_callback(told),) if told is not None else ()
+    return None
 
 
 def _callback(told: Told) -> Callback:
-    """A mail that bounces, or that is complained about, was taken by SES: the events around it say so in any order,
-    and the notification is delivered, as after every accepted send. Who is gone is told all the same."""
+    """A message that bounces, or that is complained about, was taken: the events around it say so in any order, and
+    the notification is delivered, as after every accepted send. Who is gone is told all the same."""
     match told.outcome:
         case Unregistered(reason=why) as gone:
             return _taken(told, why, gone)
@@ -49,11 +53,11 @@ def _unwrapped(body: str) -> Mapping[str, Any] | None:
     said = _object(body)
     if said is None:
         return None
-    if said.get("source") == "aws.ses" and isinstance(detail := said.get("detail"), dict):
-        said = detail
+    if str(said.get("source", "")).startswith("aws.") and isinstance(said.get("detail"), dict):
+        said = said["detail"]
     elif said.get("Type") == "Notification" and isinstance(message := said.get("Message"), str):
         said = {**GREETED} if message.strip() == GREETING else _object(message) or said
-    return said if isinstance(said.get("eventType"), str) and "mail" in said else None
+    return said
 
 
 def _object(text: str) -> dict[str, Any] | None:
