@@ -566,7 +566,8 @@ def answered(status: int, reason: str | None, *, note: str = "", **more: Any) ->
         # what is not Apple's own answer
         (404, None, CredentialFailure("answered 404 without a reason, not as APNs does: is the endpoint right?")),
         (301, None, CredentialFailure("answered 301 without a reason, not as APNs does: is the endpoint right?")),
-        (410, None, Unregistered("answered 410 without a reason")),
+        (410, None, Unregistered("answered 410 without a reason", guarded=True)),
+        (410, "Other", Unregistered("Other (410)", guarded=True)),
         (429, None, Throttled("answered 429 without a reason")),
         (502, None, Uncertain("answered 502 without a reason")),
         (204, None, Uncertain("answered 204 without a reason")),

@@ -665,6 +665,7 @@ def throttled(code: str, wait: float = 60.0, *, channel_wide: bool = True) -> Ou
     [
         (b'{"name":"projects/p/messages/1"}', 200, {}, Delivered("projects/p/messages/1")),
         (HTML, 200, {}, Uncertain("answered 200, but not as FCM does")),
+        (b"", 202, {}, Uncertain("answered 202, but not as FCM does")),
         # 400
         (fault(400, BAD, fcm=BAD, details=violating("message.token")), 400, {}, GONE),
         (fault(400, BAD, NO_TOKEN, fcm=BAD), 400, {}, GONE),

@@ -25,6 +25,7 @@ from fencepost.senders.unanswered import unanswered
 FIVE_HUNDRED_WAIT_SECONDS = 900.0  # "after 15 minutes"
 TOKEN_UPDATES_WAIT_SECONDS = 1200.0  # a token may be changed once in 20 minutes
 LATEST_MS = 10**13  # three centuries on: no time that Apple knows
+GONE = ("ExpiredToken", "Unregistered")
 NO_TOPIC_OF_OURS = ("BadTopic", "MissingTopic", "TopicDisallowed")
 
 
@@ -53,7 +54,7 @@ def meaning_of(reply: Reply, *, topic_accepted: bool) -> Outcome:
         case 403:
             return _forbidden(reply, reason, why)
         case 410:
-            return Unregistered(why, gone_at=_gone_at(reply))
+            return Unregistered(why, _gone_at(reply), guarded=reason not in GONE)
         case 429:
             return _too_many(reply, reason, why)
         case 500 | 503:
@@ -107,7 +108,7 @@ def _of_somebody_else(status: int) -> Outcome:
     """APNs tells a reason with every refusal."""
     why = f"answered {status} without a reason"
     if status == 410:
-        return Unregistered(why)
+        return Unregistered(why, guarded=True)
     if status == 429:
         return Throttled(why)
     if status >= 500 or 200 <= status < 300:

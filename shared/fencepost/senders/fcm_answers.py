@@ -62,7 +62,7 @@ def meaning_of(reply: Reply, blame: Blame) -> Outcome:
     if (outcome := unanswered(reply)) is not None:
         return outcome
     status = reply.status or 0
-    if status == 200:
+    if 200 <= status < 300:
         return accepted(reply, reference_of(read_object(reply.body).get("name")), "FCM")
     fault = fault_of(reply)
     why = f"{fault.code or fault.status or 'answered'} ({status})"

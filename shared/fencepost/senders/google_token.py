@@ -1,5 +1,6 @@
 """Access tokens for a service account, fetched over our own transport: RFC 7523, as Google speaks it."""
 
+import re
 from collections.abc import Callable
 from urllib.parse import urlencode
 
@@ -18,7 +19,9 @@ HEADERS = (
     ("accept-encoding", "identity"),  # an answer is never unpacked
     ("user-agent", "fencepost"),
 )
-LIFE_SECONDS = 600.0  # where the answer names none
+LIFE_SECONDS = 600.0  # where the answer names none that makes sense
+LIFE_SECONDS_MAX = 86_400.0  # Google's live an hour, twelve at most
+TOKEN = re.compile(r"[!-~]+", re.ASCII)
 
 
 def google_token(
@@ -44,10 +47,14 @@ def granted_by(reply: Reply) -> Granted | Reply:
         return unsent(reason, f"no access token: {reply.error}")
     said, status = read_object(reply.body), reply.status or 0
     token, seconds = said.get("access_token"), said.get("expires_in")
-    if status == 200 and isinstance(token, str) and token.isascii() and token.isprintable():
-        known = isinstance(seconds, int | float) and seconds > 0
-        return Granted(token, float(seconds) if known and seconds else LIFE_SECONDS)
+    if status == 200 and isinstance(token, str) and TOKEN.fullmatch(token):
+        return Granted(token, _life(seconds))
     if status in (400, 401, 403):
         code = code_of(said["error"]) if "error" in said else f"answered {status}"
         return unsent(Trouble.NO_KEYS, f"no access token: {code}")
     return unsent(Trouble.NOT_GRANTED, f"the token service answered {status}")
+
+
+def _life(said: object) -> float:
+    known = isinstance(said, int | float) and 0 < said <= LIFE_SECONDS_MAX
+    return float(said) if known else LIFE_SECONDS  # type: ignore[arg-type]
