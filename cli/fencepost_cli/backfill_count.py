@@ -1,6 +1,6 @@
 """How much a command of `fencepost backfill` means, without doing it."""
 
-from fencepost.core.command import Bound, Select
+from fencepost.core.command import Select
 from fencepost.core.notification import Kind
 from fencepost.core.operation import Selector
 from fencepost_cli import backfill_message as message
@@ -27,10 +27,8 @@ def meant(way: Way, selector: Selector) -> int:
     if Kind.DELIVERED not in selector.kinds:
         with operator(way.database_url) as database:
             return sum(len(page) for page in database.pages(selector))
-    since = Bound(seconds_ago=selector.since_seconds)
-    until = Bound(seconds_ago=selector.until_seconds)
     with message.command_store(way.database_url) as commands:
-        select = Select(channel=selector.channel, since=since, until=until)
+        select = Select(channel=selector.channel, since=selector.since, until=selector.until)
         return sum(commands.count_delivered(select))
 
 

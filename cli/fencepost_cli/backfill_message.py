@@ -74,17 +74,15 @@ def _enqueue(id: uuid.UUID, number: int, rows: list[Any], channel: str | None) -
 
 
 def _select(selector: Selector) -> dict[str, Any]:
+    from fencepost.backfill.bound import written
+
     words = {
         "channel": selector.channel,
         "reason": selector.reason,
-        "since": _ago(selector.since_seconds),
-        "until": _ago(selector.until_seconds),
+        "since": written(selector.since),
+        "until": written(selector.until),
     }
     return {name: value for name, value in words.items() if value is not None}
-
-
-def _ago(seconds: float | None) -> str | None:
-    return None if seconds is None else f"{seconds:.3f}s"
 
 
 class Sent:

@@ -1,16 +1,13 @@
 """`fencepost migrate`: the schema, up to date."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from fencepost_cli.database import operator
-from fencepost_cli.exit_code import CommandFailed, ExitCode
+from fencepost_cli.exit_code import ExitCode
 from fencepost_cli.option import DatabaseUrl, Json
 from fencepost_cli.output import print_json, print_line
-
-if TYPE_CHECKING:
-    from fencepost.store.migration import Migration
 
 Check = Annotated[
     bool,
@@ -36,40 +33,29 @@ def _apply(database_url: str | None, json: bool, *, dry_run: bool) -> None:
     with operator(database_url) as database:
         names = database.migrations.apply(dry_run=dry_run)
         missing = [] if dry_run else database.migrations.boundary_missing()
-        changed = [] if dry_run else _changed(database.migrations.check())
     if json:
-        told = {"dry_run": dry_run, "applied": names, "boundary_missing": missing}
-        print_json({**told, "changed": changed})
-    else:
-        verb = "would apply" if dry_run else "applied"
-        for name in names:
-            print_line(f"{verb} {name}")
-        if not (names or changed):
-            print_line("up to date")
-        for sentence in missing:
-            print_line(f"boundary: {sentence}")
-    if changed:
-        raise CommandFailed(
-            f"applied here with another content than this code has, and left as it is: {', '.join(changed)}",
-            ExitCode.CHECK,
-        )
-
-
-def _changed(files: "list[Migration]") -> list[str]:
-    return [file.name for file in files if file.state.value == "changed"]
+        print_json({"dry_run": dry_run, "applied": names, "boundary_missing": missing})
+        return
+    verb = "would apply" if dry_run else "applied"
+    _print([f"{verb} {name}" for name in names], missing)
 
 
 def _check(database_url: str | None, json: bool) -> None:
     with operator(database_url) as database:
         files = database.migrations.check()
-    odd = [file for file in files if file.state.value != "applied"]
+        odd = [file for file in files if file.state.value != "applied"]
+        missing = [] if odd else database.migrations.boundary_missing()
     if json:
         states = [{"name": file.name, "state": file.state.value} for file in files]
-        print_json({"up_to_date": not odd, "migrations": states})
+        print_json({"up_to_date": not odd, "migrations": states, "boundary_missing": missing})
     else:
-        for file in odd:
-            print_line(f"{file.name}: {file.state.value}")
-        if not odd:
-            print_line("up to date")
+        _print([f"{file.name}: {file.state.value}" for file in odd], missing)
     if odd:
         raise typer.Exit(ExitCode.CHECK)
+
+
+def _print(files: list[str], missing: list[str]) -> None:
+    for line in files or ["up to date"]:
+        print_line(line)
+    for sentence in missing:
+        print_line(f"boundary: {sentence}")

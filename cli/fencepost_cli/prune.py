@@ -23,7 +23,7 @@ ClosedOlderThan = Annotated[
         help="Also delivered, expired and cancelled notifications closed so long ago, whole.",
     ),
 ]
-JOURNAL = ("journal", "runs", "strays")
+HISTORY = ("journal", "runs", "strays", "events", "commands")
 CLOSED = ("notifications", "attempts", "evidence", "operations", "kept_for_key")
 
 
@@ -33,11 +33,11 @@ def prune(
     database_url: DatabaseUrl = None,
     json: Json = False,
 ) -> None:
-    """Let go what is older than it is kept: journal and run rows; closed notifications only when asked."""
+    """Let go what is older than it is kept: journal, runs, commands, events; closed notifications only when asked."""
     older_than = seconds(closed_older_than, "--closed-older-than")
     with operator(database_url) as database:
         retention = database.retention
-        history = _summed(_history(retention, dry=dry_run), JOURNAL)
+        history = _summed(_history(retention, dry=dry_run), HISTORY)
         closed = None
         if older_than is not None:
             closed = _summed(retention.prune_closed(older_than, dry=dry_run), CLOSED)
@@ -61,7 +61,10 @@ def _summed(pages: "Iterable[Prunable | ClosedPage]", names: tuple[str, ...]) ->
 
 def _print(history: dict[str, int], closed: dict[str, int] | None, gone: str) -> None:
     journal = history["journal"] + history["strays"]
-    print_line(f"{gone}: {journal} journal rows, {history['runs']} runs")
+    print_line(
+        f"{gone}: {journal} journal rows, {history['runs']} runs, {history['commands']} commands, "
+        f"{history['events']} events of unregistered recipients"
+    )
     if closed is None:
         return
     print_line(

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from fencepost.core.bound import Bound
 from fencepost.core.duration import seconds_in
 from fencepost.core.notification import Kind
 from fencepost.core.operation import Selector
@@ -23,10 +24,15 @@ Reason = Annotated[
 ]
 Since = Annotated[
     str | None,
-    typer.Option("--since", metavar="DURATION", help="Select: at most so old (90s, 5m, 2h, 3d)."),
+    typer.Option(
+        "--since",
+        metavar="WHEN",
+        help="Select: at most so old (90s, 5m, 2h, 3d), or since an instant (2026-11-30T10:00Z).",
+    ),
 ]
 Until = Annotated[
-    str | None, typer.Option("--until", metavar="DURATION", help="Select: at least so old.")
+    str | None,
+    typer.Option("--until", metavar="WHEN", help="Select: at least so old, or until an instant."),
 ]
 Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Select: this many at most.")]
 All = Annotated[bool, typer.Option("--all", help="Select: all of them.")]
@@ -39,6 +45,16 @@ def seconds(text: str | None, option: str) -> float | None:
         return None
     try:
         return seconds_in(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{option}: {error}") from None
+
+
+def _bound(text: str | None, option: str) -> Bound:
+    """An instant, or so long ago. Raises a usage error that names the option."""
+    from fencepost.backfill.bound import bound_in
+
+    try:
+        return bound_in(text)
     except ValueError as error:
         raise typer.BadParameter(f"{option}: {error}") from None
 
@@ -70,17 +86,19 @@ def selector(
     limit: int | None,
 ) -> Selector:
     """From the options of a command. Raises a usage error for a range that nothing can be in."""
-    oldest, youngest = seconds(since, "--since"), seconds(until, "--until")
-    if oldest is not None and youngest is not None and oldest <= youngest:
+    from fencepost.backfill.bound import is_empty
+
+    begin, end = _bound(since, "--since"), _bound(until, "--until")
+    if is_empty(begin, end):
         raise typer.BadParameter(
-            "nothing is in that range: --since says how old at most, --until how old at least"
+            "nothing is in that range: --since says where it begins, --until where it ends"
         )
     return Selector(
         channel=channel,
         kinds=kinds,
         reason=reason,
-        since_seconds=oldest,
-        until_seconds=youngest,
+        since=begin,
+        until=end,
         limit=limit,
     )
 

@@ -37,16 +37,41 @@ def test_check_dry_run_and_migrate(bare_url: str) -> None:
     assert call(bare_url, "migrate").out == "up to date\n"
 
 
-def test_a_changed_file_is_told(bare_url: str) -> None:
+def test_a_changed_file_is_told_and_nothing_is_applied(bare_url: str) -> None:
     assert call(bare_url, "migrate").code == 0
     with psycopg.connect(bare_url, autocommit=True) as admin:
         admin.execute("update fencepost.migration set sha256 = 'x' where file = '030_operators'")
     said = call(bare_url, "migrate", "--check")
     assert (said.code, said.out) == (4, "030_operators: changed\n")
-    said = call(bare_url, "migrate")
-    assert (said.code, said.out) == (4, ""), "what was not put right is called up to date"
-    assert "left as it is: 030_operators\n" in said.err
-    assert call(bare_url, "migrate", "--json").json["changed"] == ["030_operators"]
+    for words in ((), ("--dry-run",), ("--json",)):
+        said = call(bare_url, "migrate", *words)
+        assert (said.code, said.out, said.err.count("\n")) == (4, "", 1), words
+        assert "030_operators" in said.err
+
+
+def test_what_the_boundary_lacks_is_said_by_both_in_the_same_words(bare_url: str) -> None:
+    assert call(bare_url, "migrate").code == 0
+    with psycopg.connect(bare_url, autocommit=True) as admin:
+        name = sql.Identifier(admin.info.dbname)
+        reset = "alter role fencepost_worker in database {} reset all"
+        admin.execute(sql.SQL(reset).format(name))
+        elsewhere = sql.Identifier(f"elsewhere_{os.getpid()}")
+        admin.execute(sql.SQL("create role {} login superuser").format(elsewhere))
+        try:
+            admin.execute(sql.SQL("alter schema fencepost owner to {}").format(elsewhere))
+            check = call(bare_url, "migrate", "--check")
+            assert call(bare_url, "migrate", "--check", "--json").json["boundary_missing"]
+            done = call(bare_url, "migrate")
+        finally:
+            admin.execute("alter schema fencepost owner to fencepost_owner")
+            admin.execute(sql.SQL("drop owned by {}").format(elsewhere))
+            admin.execute(sql.SQL("drop role {}").format(elsewhere))
+    first, *lines = check.out.splitlines()
+    assert (check.code, first) == (0, "up to date")
+    assert any(line.startswith("boundary: role fencepost_worker has no") for line in lines)
+    owner = [line for line in lines if "the schema belongs to elsewhere_" in line]
+    assert len(owner) == 1
+    assert done.out.splitlines() == ["up to date", *owner], "migrate put the timeouts right"
 
 
 def test_a_database_newer_than_the_code_is_left_alone(bare_url: str) -> None:

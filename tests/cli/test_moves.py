@@ -70,6 +70,24 @@ class TestRedrive:
             said = fencepost(*command, "--since", "1h", "--until", "2h", "--yes")
             assert (said.code, "nothing is in that range" in said.err) == (2, True), said.err
 
+    def test_a_range_may_be_said_in_instants(
+        self, bench: PostgresBench, fencepost: Fencepost
+    ) -> None:
+        """The bench's clock stands at midnight UTC."""
+        parked(bench)
+        for command in (("redrive",), ("backfill", "redrive")):
+            later = fencepost(*command, "--since", "2030-01-01T02:30+02:00", "--dry-run")
+            assert later.out == f"would {' '.join(command[-1:])} 0\n", later
+            meant = fencepost(
+                *command, "--since", "2029-12-31T23:00Z", "--until", "5m", "--dry-run"
+            )
+            assert meant.out == f"would {' '.join(command[-1:])} 0\n", meant
+            meant = fencepost(*command, "--since", "2029-12-31T23:00Z", "--dry-run")
+            assert meant.out == f"would {' '.join(command[-1:])} 1\n", meant
+        said = fencepost("redrive", "--since", "2030-01-01T02:30", "--yes")
+        assert said.code == 2
+        assert "an instant with its time zone" in said.err
+
     @pytest.mark.parametrize(
         "words",
         [

@@ -1,5 +1,7 @@
 """How much of an invocation a message may have."""
 
+from uuid import UUID
+
 import pytest
 
 from fencepost.core.backfill import (
@@ -7,12 +9,17 @@ from fencepost.core.backfill import (
     MARGIN,
     PAGE_SECONDS,
     RETURN_SECONDS,
+    Begun,
     Ended,
     Ending,
     Pace,
+    Turn,
+    Verdict,
     kept_for_run,
+    over,
     share,
 )
+from fencepost.core.command import CommandId, CommandRefused
 
 
 @pytest.mark.parametrize(
@@ -72,6 +79,12 @@ def test_a_slow_page_is_forgotten_after_some_fast_ones() -> None:
     for _ in range(4):
         pace.took(0.1)
     assert pace.fits(3.9)
+
+
+def test_an_id_said_twice_with_other_words_is_named() -> None:
+    turn = Turn(id=CommandId(UUID(int=7)), fence=1, place={})
+    with pytest.raises(CommandRefused, match=str(UUID(int=7))):
+        over(Begun(verdict=Verdict.DIFFERS, turn=turn, counts={}))
 
 
 @pytest.mark.parametrize("ending", Ending)

@@ -40,16 +40,19 @@ OURS = "production"
 
 
 def standing(
-    bound_to: str | None = OURS, pending: tuple[str, ...] = (), newer: tuple[str, ...] = ()
+    bound_to: str | None = OURS,
+    pending: tuple[str, ...] = (),
+    newer: tuple[str, ...] = (),
+    changed: tuple[str, ...] = (),
 ) -> Standing:
-    return Standing(bound_to=bound_to, pending=pending, newer=newer)
+    return Standing(bound_to=bound_to, pending=pending, newer=newer, changed=changed)
 
 
 def wanted(mode: Mode = Mode.APPLY, limits: Concurrency | None = None) -> Wanted:
     return Wanted(installation=OURS, mode=mode, concurrency=limits)
 
 
-NEW, PENDING, NEWER = ("001",), ("041",), ("999",)
+NEW, PENDING, NEWER, CHANGED = ("001",), ("041",), ("999",), ("020",)
 TOO_MANY = Concurrency(runs=5, backfills=2, connections_max=9)
 JUST_ENOUGH = Concurrency(runs=5, backfills=2, connections_max=10)
 STEPS: list[tuple[Standing, Wanted, type[Step]]] = [
@@ -68,6 +71,8 @@ STEPS: list[tuple[Standing, Wanted, type[Step]]] = [
     (standing(pending=PENDING), wanted(limits=TOO_MANY), Refuse),
     (standing(pending=PENDING), wanted(limits=JUST_ENOUGH), Apply),
     (standing(pending=PENDING), wanted(Mode.CHECK), Refuse),
+    (standing(pending=PENDING, changed=CHANGED), wanted(), Refuse),
+    (standing(changed=CHANGED), wanted(Mode.CHECK), Refuse),
     (standing(None), wanted(Mode.CHECK), Refuse),
     (standing(), wanted(Mode.CHECK), LeaveAlone),
 ]

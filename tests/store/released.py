@@ -1,8 +1,10 @@
 """What the code of a release says to the database, recorded, so that later schemas can be held to it.
 
-    python -m tests.store.released     writes tests/store/released/VERSION.json of the version in pyproject.toml
+    python -m tests.store.released     writes tests/store/released/VERSION.json, and VERSION.sha256 of the schema's
+                                       numbered files, of the version in pyproject.toml
 
-The file of the version being made is written anew whenever its words change; from the day it is released it stays.
+Those of the version being made are written anew whenever its words or its files change; from the day it is released
+they stay, and so do the files: what is new in the schema is then a new file.
 
 A record lives as long as its release may still run beside a newer one: until the release after the next.
 """
@@ -18,7 +20,8 @@ from typing import Any
 import psycopg
 
 from fencepost.core.version import CODE_VERSION
-from fencepost.store.migrate import QUERIES, migrate
+from fencepost.store.migrate import QUERIES, SCHEMA, migrate
+from fencepost.store.migration import files, hash_of
 from rig.postgres import local_postgres
 
 RECORDS = Path(__file__).parent / "released"
@@ -57,6 +60,17 @@ def releases() -> dict[str, Release]:
         file.stem: Release(**json.loads(file.read_text()))
         for file in sorted(RECORDS.glob("*.json"))
     }
+
+
+def hashes_now() -> dict[str, str]:
+    """Of the files that `migrate` applies once."""
+    return {file.name: hash_of(file.read_bytes()) for file in files(SCHEMA)}
+
+
+def hashes_of(version: str) -> dict[str, str]:
+    """As they were recorded, in the way of sha256sum."""
+    lines = (RECORDS / f"{version}.sha256").read_text().splitlines()
+    return {name: sha256 for sha256, name in (line.split() for line in lines)}
 
 
 def said_now(connection: psycopg.Connection[Any]) -> Release:
@@ -145,6 +159,8 @@ def main() -> None:
         migrate(connection)
         record = json.dumps(asdict(said_now(connection)), indent=1, ensure_ascii=False)
     (RECORDS / f"{version}.json").write_text(record + "\n")
+    hashes = "".join(f"{sha256}  {name}\n" for name, sha256 in hashes_now().items())
+    (RECORDS / f"{version}.sha256").write_text(hashes)
 
 
 if __name__ == "__main__":

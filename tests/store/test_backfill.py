@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 from fencepost.core.backfill import Turn, Verdict
+from fencepost.core.bound import Bound
 from fencepost.core.command import (
-    Bound,
     CommandId,
     Drain,
     Enqueue,

@@ -16,6 +16,7 @@ from psycopg.conninfo import make_conninfo
 from fencepost.store import migrate as migration
 from fencepost.store.migrate import (
     DatabaseNewer,
+    FileChanged,
     MigrationBusy,
     MigrationFailed,
     ServerUnsuitable,
@@ -121,7 +122,7 @@ def test_a_database_that_knows_more_than_this_code_is_refused(empty_url: str, sc
         assert states["900_later"] is State.UNKNOWN
 
 
-def test_a_changed_file_is_reported_and_not_applied_again(empty_url: str, schema: Path) -> None:
+def test_a_file_edited_after_it_was_applied_stops_everything(empty_url: str, schema: Path) -> None:
     with psycopg.connect(empty_url) as connection:
         migrate(connection, schema=schema)
         with (schema / "001_tables.sql").open("a") as file:
@@ -129,7 +130,11 @@ def test_a_changed_file_is_reported_and_not_applied_again(empty_url: str, schema
         states = {found.name: found.state for found in check(connection, schema=schema)}
         assert states.pop("001_tables") is State.CHANGED
         assert set(states.values()) == {State.APPLIED}
-        assert migrate(connection, schema=schema) == []
+        (schema / "500_next.sql").write_text("create table fencepost.next ();")
+        for dry_run in (True, False):
+            with pytest.raises(FileChanged, match=r"^edited after it .* here: 001_tables; [^\n]*$"):
+                migrate(connection, schema=schema, dry_run=dry_run)
+        assert connection.execute("select to_regclass('fencepost.next')").fetchone() == (None,)
 
 
 def test_a_file_never_queues_behind_traffic_for_long(empty_url: str, schema: Path) -> None:

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from fencepost.core.bound import Bound
 from fencepost.core.exchange import Facts, GateWord
 from fencepost.core.notification import AttemptOutcome, Kind
 from fencepost.core.operation import (
@@ -276,8 +277,20 @@ class TestSelectors:
         old = park(bench, 1, Kind.DEAD)
         bench.advance(3600)
         new = park(bench, 1, Kind.DEAD)
-        assert ids_of(operator, Selector(kinds=(Kind.DEAD,), since_seconds=60)) == new
-        assert ids_of(operator, Selector(kinds=(Kind.DEAD,), until_seconds=60)) == old
+        assert ids_of(operator, Selector(kinds=(Kind.DEAD,), since=Bound(seconds_ago=60))) == new
+        assert ids_of(operator, Selector(kinds=(Kind.DEAD,), until=Bound(seconds_ago=60))) == old
+
+    def test_by_instant(self, bench: PostgresBench, operator: Operator) -> None:
+        """The bench's clock began at midnight UTC; an hour later the second one died."""
+        old = park(bench, 1, Kind.DEAD)
+        bench.advance(3600)
+        new = park(bench, 1, Kind.DEAD)
+        middle = Bound(at="2030-01-01T01:30:00+01:00")
+        assert ids_of(operator, Selector(kinds=(Kind.DEAD,), since=middle)) == new
+        assert ids_of(operator, Selector(kinds=(Kind.DEAD,), until=middle)) == old
+        future = Bound(at="2031-01-01T00:00:00+00:00")
+        assert ids_of(operator, Selector(kinds=(Kind.DEAD,), since=middle, until=future)) == new
+        assert ids_of(operator, Selector(kinds=(Kind.DEAD,), since=future)) == []
 
     def test_what_dies_again_meanwhile_is_not_met_again(
         self, bench: PostgresBench, operator: Operator

@@ -201,6 +201,40 @@ def test_closed_ones_go_whole_and_only_when_they_are_asked_for(
     assert gone(retention, 90) == [(0, 0)]
 
 
+def test_one_that_was_resolved_is_kept_from_then_on(
+    bench: PostgresBench, retention: Retention
+) -> None:
+    """It was held for a hundred days, and somebody has just said that it was delivered."""
+    bench.enqueue()
+    worker = Worker(bench)
+    held = worker.claim_one()
+    worker.say(hold(held.held))
+    bench.advance(100 * DAY)
+    assert bench.resolve(held.id, "delivered") == "delivered"
+    (closed,) = bench.rows("select closed_at < fencepost.now_() from fencepost.closed")
+    assert closed == (True,), "its attempt ended when it ended"
+    for dry in (True, False):
+        assert gone(retention, 90, dry=dry) == [(0, 0)]
+    bench.advance(91 * DAY)
+    assert gone(retention, 90) == [(1, 0)]
+
+
+def test_a_word_that_came_while_it_was_waited_for_is_seen(
+    bench: PostgresBench, retention: Retention
+) -> None:
+    """Asked of the function that takes what is to go, after it has the locks."""
+    bench.enqueue()
+    worker = Worker(bench)
+    held = worker.claim_one()
+    worker.say(hold(held.held))
+    bench.advance(100 * DAY)
+    take = "select fencepost.lock_closed_(%s, '{delivered}', fencepost.now_() - interval '90 days')"
+    bench.resolve(held.id, "delivered")
+    assert bench.rows(take, [[held.id]]) == [([],)]
+    bench.advance(91 * DAY)
+    assert bench.rows(take, [[held.id]]) == [([held.id],)]
+
+
 def test_open_and_parked_ones_never_go(bench: PostgresBench, retention: Retention) -> None:
     bench.enqueue(2)
     worker = Worker(bench)
@@ -358,7 +392,7 @@ def test_a_command_goes_once_no_message_can_speak_of_it_any_more(
     assert prune(bench) == NOTHING
     assert commands(bench) == (1, 3)
     bench.advance(1.1 * DAY)
-    assert prune(bench) == NOTHING
+    assert prune(bench) == Pruned(journal=0, runs=0, commands=1, more=False)
     assert commands(bench) == (0, 0)
 
 

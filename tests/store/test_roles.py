@@ -206,6 +206,8 @@ def test_the_owner_cannot_log_in_and_owns_everything(connection: psycopg.Connect
         " union select pg_get_userbyid(nspowner) from pg_namespace where nspname = 'fencepost'"
     )
     assert connection.execute(owners).fetchall() == [("fencepost_owner",)]
+    assert len(boundary_missing(connection)) == 3, "a copied database has lost its roles' timeouts"
+    migrate(connection)
     assert boundary_missing(connection) == []
 
 
@@ -312,7 +314,12 @@ def test_without_the_right_to_make_roles_everything_works_and_the_result_says_wh
     with psycopg.connect(url, autocommit=True) as owner:
         migrate(owner)
         assert "enqueue" in granted(owner, "fencepost_producer")
-        assert len(boundary_missing(owner)) == 1
+        *timeouts, _ = boundary_missing(owner)
+        assert [sentence.split(" in this database")[0] for sentence in sorted(timeouts)] == [
+            f"role fencepost_{role} has no statement_timeout, lock_timeout, "
+            "idle_in_transaction_session_timeout"
+            for role in ("operator", "reader", "worker")
+        ], "roles of an administrator: only he can give them their timeouts"
 
 
 @pytest.mark.slow
@@ -376,3 +383,25 @@ def test_databases_of_one_server_may_be_migrated_at_once(fresh_server: str) -> N
 
     with ThreadPoolExecutor(len(names)) as pool:
         assert list(pool.map(one, names)) == [[]] * len(names)
+
+
+@pytest.mark.slow
+def test_a_second_database_whose_owner_did_not_make_the_roles_says_that_timeouts_are_missing(
+    fresh_server: str,
+) -> None:
+    with psycopg.connect(make_conninfo(fresh_server, user="maker", dbname="maker")) as maker:
+        migrate(maker)
+        assert boundary_missing(maker) == []
+    with psycopg.connect(
+        make_conninfo(fresh_server, user="plain", dbname="plain"), autocommit=True
+    ) as plain:
+        migrate(plain)
+        said = [one for one in boundary_missing(plain) if "statement_timeout" in one]
+        assert len(said) == 3, "worker, operator, reader"
+    with psycopg.connect(fresh_server, autocommit=True) as admin:
+        for setting in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
+            admin.execute(f"alter role fencepost_worker set {setting} = '9s'".encode())
+    with psycopg.connect(make_conninfo(fresh_server, user="plain", dbname="plain")) as plain:
+        left = " ".join(boundary_missing(plain))
+        assert "fencepost_worker" not in left, "of the role everywhere is of it here"
+        assert "fencepost_reader" in left

@@ -106,7 +106,7 @@ def over(begun: Begun) -> Ended | None:
         case Verdict.REFUSED:
             return Ended(ending=Ending.REFUSED, reason=begun.reason, counts=begun.counts)
         case _:
-            raise CommandRefused("its id belongs to a command with other words")
+            raise CommandRefused(f"its id {begun.turn.id} belongs to a command with other words")
 
 
 def why(page: Paged) -> str | None:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, NewType
 from uuid import UUID
 
+from fencepost.core.bound import OPEN_END, Bound
 from fencepost.core.exchange import Facts
 from fencepost.core.notification import AttemptOutcome, Held, RunId
 from fencepost.core.operation import Resolution
@@ -42,17 +43,6 @@ class Label:
     digest: bytes
     continuation: int = 0
     said: Mapping[str, Any] = field(default_factory=dict, repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
-    """One end of a range: an instant as text with its time zone, or seconds back from when the command begins."""
-
-    at: str | None = None
-    seconds_ago: float | None = None
-
-
-OPEN_END = Bound()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

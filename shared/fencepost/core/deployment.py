@@ -28,11 +28,13 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """How the database stands. `bound_to` None: nobody's yet. `newer`: files of a later release."""
+    """How the database stands. `bound_to` None: nobody's yet. `newer`: files of a later release. `changed`: edited
+    after they were applied here."""
 
     bound_to: str | None
     pending: tuple[str, ...]
     newer: tuple[str, ...]
+    changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +95,9 @@ def next_step(standing: Standing, wanted: Wanted) -> Step:
     if standing.newer:
         files = ", ".join(standing.newer)
         return LeaveAlone(f"the database is newer than this code ({files}): nothing to do")
+    if standing.changed:
+        files = ", ".join(standing.changed)
+        return Refuse(f"edited after it was applied here: {files}; put the file back as it was")
     if why := _too_many_connections(wanted.concurrency):
         return Refuse(why)
     if wanted.mode is Mode.APPLY:

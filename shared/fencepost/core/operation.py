@@ -3,7 +3,7 @@
 OperatorError            one line, safe to show: no recipient, payload, secret or connection string
 ├── Refused              the database says no to what was asked; nothing was written
 ├── DatabaseAway         no connection, or it broke: what was under way may have been done (saying it again is harmless)
-└── SchemaMissing        the functions are not there: not migrated yet, or older than this code
+└── SchemaMissing        the functions are not there, or not this code's: not migrated yet, older, or of edited files
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from fencepost.core.bound import OPEN_END, Bound
 from fencepost.core.channel import AttemptPolicy
 from fencepost.core.notification import Kind, OnUncertain
 
@@ -95,13 +96,13 @@ class ChannelStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selector:
-    """Which notifications, where no ids are given. Seconds count back from now; None: no bound."""
+    """Which notifications, where no ids are given."""
 
     channel: str | None = None
     kinds: tuple[Kind, ...] = field(default=())  # parked kinds; none: open ones
     reason: str | None = None
-    since_seconds: float | None = None
-    until_seconds: float | None = None
+    since: Bound = OPEN_END
+    until: Bound = OPEN_END
     in_doubt: bool | None = None
     limit: int | None = None
 

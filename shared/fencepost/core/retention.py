@@ -9,6 +9,8 @@ class Pruned:
 
     journal: int
     runs: int
+    events: int = 0  # of unregistered recipients
+    commands: int = 0
     more: bool
 
 
@@ -18,6 +20,8 @@ class Prunable:
 
     journal: int = 0
     runs: int = 0
+    events: int = 0
+    commands: int = 0
     strays: int = 0
 
 

@@ -16,6 +16,7 @@ from fencepost.core.command import Drain, Evidence, Lasting, Move, Replay, Selec
 from fencepost.core.operation import OperatorError, Refused, SchemaMissing
 from fencepost.ports import Access
 from fencepost.store import command_words
+from fencepost.store.selection import ends_of
 from fencepost.store.statement import Statements, connected
 from fencepost.store.words import clean
 
@@ -43,10 +44,7 @@ class CommandStore:
             "what": what_of(command),
             "digest": command.label.digest,
             "continuation": command.label.continuation,
-            "since": select.since.at,
-            "since_seconds": select.since.seconds_ago,
-            "until": select.until.at,
-            "until_seconds": select.until.seconds_ago,
+            **ends_of(select),
         }
         (row,) = self._rows("command_begin", words)
         turn = Turn(id=command.label.id, fence=row["fence"], place=row["place"])
@@ -139,11 +137,7 @@ class CommandStore:
 
     def count_delivered(self, select: Select) -> Iterator[int]:
         """How many a replay would mean, page by page. Reads only."""
-        ends = {
-            "since_seconds": select.since.seconds_ago,
-            "until_seconds": select.until.seconds_ago,
-        }
-        (bounds,) = self._rows("operator_time_range", ends)
+        (bounds,) = self._rows("operator_time_range", dict(ends_of(select)))
         words = {**bounds, "channel": select.channel, "limit": DELIVERED_PAGE, "after_id": None}
         more = True
         while more:

@@ -16,6 +16,7 @@ from psycopg.rows import TupleRow, tuple_row
 from fencepost.core.version import CODE_VERSION
 from fencepost.store.migration import (
     DatabaseNewer,
+    FileChanged,
     Migration,
     MigrationBusy,
     MigrationError,
@@ -26,7 +27,7 @@ from fencepost.store.migration import (
     compare,
     files,
     hash_of,
-    refuse_unknown,
+    refuse_odd,
     unsuitable,
 )
 
@@ -42,6 +43,7 @@ __all__ = [
     "MigrationFailed",
     "ServerUnsuitable",
     "DatabaseNewer",
+    "FileChanged",
 ]
 
 SCHEMA = Path(__file__).parent / "schema"
@@ -61,6 +63,7 @@ def migrate(
 
     The connection must be outside a transaction. A file waits for locks for `lock_timeout_seconds` at most, so that it
     never queues behind traffic (and traffic behind it) for longer; it is tried 5 times. Raises `MigrationError`.
+    Where a file was edited after it was applied here, nothing is done at all.
     """
     _refuse_unsuitable(connection)
     if dry_run:
@@ -80,9 +83,9 @@ def check(connection: psycopg.Connection[Any], *, schema: Path = SCHEMA) -> list
 
 
 def pending(connection: psycopg.Connection[Any], *, schema: Path = SCHEMA) -> list[Migration]:
-    """The files `migrate` would apply now, in order. Reads only. Raises `DatabaseNewer`."""
+    """The files `migrate` would apply now, in order. Reads only. Raises `DatabaseNewer`, `FileChanged`."""
     found = check(connection, schema=schema)
-    refuse_unknown(found)
+    refuse_odd(found)
     return [migration for migration in found if migration.state is State.PENDING]
 
 
@@ -98,7 +101,7 @@ def _apply(connection: psycopg.Connection[Any], file: Path, lock_timeout_seconds
 
     def transaction() -> bool:
         applied = _applied(connection)
-        refuse_unknown(compare(file.parent, applied))
+        refuse_odd(compare(file.parent, applied))
         if file.stem in applied:
             return False
         _ask(connection, "migrate_owner")
@@ -112,8 +115,9 @@ def _apply(connection: psycopg.Connection[Any], file: Path, lock_timeout_seconds
 
 
 def _prepare(connection: psycopg.Connection[Any], schema: Path) -> bool:
-    """The schema, its owner and the ledger."""
+    """The schema, its owner and the ledger; where they are there, its first look at what they say."""
     if _ask(connection, "migrate_known") != [(None,)]:
+        refuse_odd(compare(schema, _applied(connection)))
         return False
     _run(connection, (schema / "owner.sql").read_bytes())
     _ask(connection, "migrate_owner")

@@ -1,7 +1,7 @@
 """What a migration is, what a database may know of it, and what server it can be applied to. No database here."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -22,6 +22,10 @@ class ServerUnsuitable(MigrationError):
 
 class DatabaseNewer(MigrationError):
     """The database holds a file that this code does not know: this code is older than the database."""
+
+
+class FileChanged(MigrationError):
+    """A file was edited after it was applied here: what stands in the database and in the code are two things."""
 
 
 class MigrationBusy(MigrationError):
@@ -75,13 +79,23 @@ def _state(here: str | None, applied: str | None) -> State:
     return State.APPLIED if here == applied else State.CHANGED
 
 
-def refuse_unknown(found: Iterable[Migration]) -> None:
-    unknown = [migration.name for migration in found if migration.state is State.UNKNOWN]
+def refuse_odd(found: Sequence[Migration]) -> None:
+    """Raises where code and database do not speak of the same files: `DatabaseNewer`, `FileChanged`."""
+    unknown, changed = (_of(found, state) for state in (State.UNKNOWN, State.CHANGED))
     if unknown:
         raise DatabaseNewer(
             f"the database holds {', '.join(unknown)}, which this code (version {CODE_VERSION}) does not know: "
             "it is older than the database"
         )
+    if changed:
+        raise FileChanged(
+            f"edited after it was applied here: {', '.join(changed)}; migrate refuses: put the file back as it was, "
+            "and say what is new in a file of its own"
+        )
+
+
+def _of(found: Sequence[Migration], state: State) -> list[str]:
+    return [migration.name for migration in found if migration.state is state]
 
 
 class Server(NamedTuple):

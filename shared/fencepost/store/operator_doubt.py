@@ -1,6 +1,7 @@
 """What an operator is shown of what nobody knows for sure: notifications in doubt, recipients said to be gone."""
 
 from fencepost.core.operation import Doubtful, GoneRecipient, Selector
+from fencepost.store.selection import ends_of
 from fencepost.store.statement import Statements
 
 
@@ -16,8 +17,7 @@ class Doubts:
         params = {
             "channel": selector.channel,
             "reason": selector.reason,
-            "since_seconds": selector.since_seconds,
-            "until_seconds": selector.until_seconds,
+            **ends_of(selector),
             "limit": limit,
         }
         return self._say.answers("operator_uncertain", params, Doubtful)

@@ -36,7 +36,7 @@ class Migrations:
 def _translated() -> Iterator[None]:
     try:
         yield
-    except migrate.DatabaseNewer as error:
+    except (migrate.DatabaseNewer, migrate.FileChanged) as error:
         raise SchemaMissing(str(error)) from None
     except migrate.MigrationError as error:
         raise _kind(error)(str(error)) from None

@@ -25,12 +25,14 @@ class Retention:
         return self._say.answers("operator_prunable", {}, Prunable)[0]
 
     def prune(self) -> Iterator[Prunable]:
-        """Journal and runs that are older than they are kept, then the journal's strays. What went, page by page."""
+        """What is older than it is kept, the journal's strays last. What went, page by page."""
         more = True
         while more:
             page = self._say.answers("prune", {"limit": PAGE_ROWS}, Pruned)[0]
             more = page.more
-            yield Prunable(journal=page.journal, runs=page.runs)
+            yield Prunable(
+                journal=page.journal, runs=page.runs, events=page.events, commands=page.commands
+            )
         while strays := self._say.value("operator_prune_strays", {"limit": STRAY_ROWS}):
             yield Prunable(strays=strays)
 

@@ -80,8 +80,9 @@ class PostgresStore:
 
     async def prune(self, limit: int) -> Pruned:
         """Let so many rows go that are older than they are kept; said once, waits for nobody."""
-        journal, runs, more = (await self._ask(self._prune, {"limit": limit}))[0]
-        return Pruned(journal=journal, runs=runs, more=more)
+        row = (await self._ask(self._prune, {"limit": limit}))[0]
+        journal, runs, events, commands, more = row
+        return Pruned(journal=journal, runs=runs, events=events, commands=commands, more=more)
 
     async def start_run(self, start: RunStart) -> RunStarted:
         rows = await self._ask_twice(self._start_run, words.start_arguments(start))

@@ -29,6 +29,7 @@ class SchemaStep:
             bound_to=self._bound_to(),
             pending=tuple(one.name for one in files if one.state is State.PENDING),
             newer=tuple(one.name for one in files if one.state is State.UNKNOWN),
+            changed=tuple(one.name for one in files if one.state is State.CHANGED),
         )
 
     def apply(self, installation: str) -> list[str]:

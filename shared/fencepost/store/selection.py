@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from fencepost.core.command import Select
 from fencepost.core.notification import Kind
 from fencepost.core.operation import Selector
 from fencepost.store.statement import Params, Statements
@@ -13,10 +14,7 @@ PAGE = 1000  # notifications in one transaction of a bulk command
 def pages(say: Statements, selector: Selector) -> Iterator[list[int]]:
     """Pages of at most 1000 ids; `limit` counts all of them. What is parked or enqueued after the first page
     is not met: a command never redrives the same notification twice."""
-    ends = say.rows(
-        "operator_time_range",
-        {"since_seconds": selector.since_seconds, "until_seconds": selector.until_seconds},
-    )[0]
+    ends = say.rows("operator_time_range", ends_of(selector))[0]
     left = selector.limit
     for page in _unlimited(say, selector, ends):
         ids = page if left is None else page[:left]
@@ -25,6 +23,16 @@ def pages(say: Statements, selector: Selector) -> Iterator[list[int]]:
         left = None if left is None else left - len(ids)
         if left == 0:
             return
+
+
+def ends_of(range: Selector | Select) -> Params:
+    """The two ends of a range, as statements take them."""
+    return {
+        "since": range.since.at,
+        "since_seconds": range.since.seconds_ago,
+        "until": range.until.at,
+        "until_seconds": range.until.seconds_ago,
+    }
 
 
 def _unlimited(say: Statements, selector: Selector, ends: Params) -> Iterator[list[int]]:

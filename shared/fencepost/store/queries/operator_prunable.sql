@@ -1,1 +1,1 @@
-select journal, runs, strays from fencepost.prunable()
+select journal, runs, events, commands, strays from fencepost.prunable()

@@ -1,1 +1,1 @@
-select journal, runs, more from fencepost.prune(%(limit)s::int)
+select journal, runs, events, commands, more from fencepost.prune(%(limit)s::int)

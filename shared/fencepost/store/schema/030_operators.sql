@@ -220,11 +220,12 @@ end $f$;
 
 -- ---------------------------------------------------------------------------------------------------------------- selectors
 
--- Two instants of the database for a selector, from "so many seconds ago" (null: no bound; the end is never later than now, so that what a
+-- Two instants of the database for a selector, from instants or from "so many seconds ago" (null: no bound; the end is never later than now, so that what a
 -- command reopens and what is parked again meanwhile is not met twice by the same command).
-create function fencepost.time_range(p_since_seconds float8, p_until_seconds float8, out since timestamptz, out until timestamptz)
+create function fencepost.time_range(p_since timestamptz, p_since_seconds float8, p_until timestamptz, p_until_seconds float8, out since timestamptz, out until timestamptz)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $f$
-  select fencepost.now_() - p_since_seconds * interval '1 s', fencepost.now_() - greatest(coalesce(p_until_seconds, 0), 0) * interval '1 s' $f$;
+  select coalesce(p_since, fencepost.now_() - p_since_seconds * interval '1 s'),
+         least(coalesce(p_until, fencepost.now_() - greatest(p_until_seconds, 0) * interval '1 s', fencepost.now_()), fencepost.now_()) $f$;
 
 -- A page of parked notifications, oldest first, after (p_after_at, p_after_id). Reads the partial index in order.
 create function fencepost.parked_page(p_kind fencepost.kind, p_channel text, p_reason text, p_since timestamptz, p_until timestamptz,

@@ -113,10 +113,13 @@ create function fencepost.command_status(p_id uuid) returns jsonb language sql s
     from fencepost.command c where c.id = p_id $f$;
 
 -- Commands nobody has spoken of since p_from, and for thirty days at least: a message that came after its command went would do it again, and SQS keeps
--- one for fourteen days, in the DLQ too. Faults first. What another holds is left to it. Answers how many rows went, p_limit at most.
-create function fencepost.prune_commands_(p_from timestamptz, p_limit int) returns int language plpgsql as $f$
-declare v_from timestamptz := least(p_from, fencepost.now_() - interval '30 days'); v_left int := p_limit; v_id uuid; v_gone int;
+-- one for fourteen days, in the DLQ too. Faults first. What another holds is left to it. Answers how many rows went, p_limit at most, and how many commands.
+create function fencepost.commands_kept_from_(p_from timestamptz) returns timestamptz language sql stable as $f$
+  select least(p_from, fencepost.now_() - interval '30 days') $f$;
+create function fencepost.prune_commands_(p_from timestamptz, p_limit int, out rows int, out commands int) language plpgsql as $f$
+declare v_from timestamptz := fencepost.commands_kept_from_(p_from); v_left int := p_limit; v_id uuid; v_gone int;
 begin
+  commands := 0;
   for v_id in
     select c.id from fencepost.command c where c.begun_at < v_from and c.seen_at < v_from order by c.begun_at limit p_limit for update skip locked
   loop
@@ -127,8 +130,9 @@ begin
     exit when v_left = 0;
     delete from fencepost.command c where c.id = v_id;
     v_left := v_left - 1;
+    commands := commands + 1;
   end loop;
-  return p_limit - v_left;
+  rows := p_limit - v_left;
 end $f$;
 
 -- ---------------------------------------------------------------------------------------------------------------- enqueue

@@ -11,7 +11,7 @@ create function fencepost.kept_from_() returns timestamptz language sql stable a
 
 -- One step: p_limit rows at most, runs and journal together, oldest runs first; then events of unregistered recipients and commands, as old. A run's row goes after its journal. What another holds is left to it.
 -- more: the limit ended it.
-create function fencepost.prune(p_limit int default 1000) returns table (journal int, runs int, more boolean) language plpgsql security definer
+create function fencepost.prune(p_limit int default 1000) returns table (journal int, runs int, events int, commands int, more boolean) language plpgsql security definer
 set search_path = pg_catalog, pg_temp set jit = off set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off as $f$
 #variable_conflict use_column
@@ -19,6 +19,8 @@ declare v_from timestamptz := fencepost.kept_from_(); v_left int := least(greate
 begin
   journal := 0;
   runs := 0;
+  events := 0;
+  commands := 0;
   for v_run in
     select r.id from fencepost.run r where r.started_at < v_from and coalesce(r.ended_at, r.deadline_at, r.seen_at) < v_from
      order by r.started_at limit v_left for update skip locked
@@ -33,8 +35,14 @@ begin
     v_left := v_left - 1;
     exit when v_left = 0;
   end loop;
-  if v_left > 0 then v_left := v_left - fencepost.prune_unregistered_(v_from, v_left); end if;
-  if v_left > 0 then v_left := v_left - fencepost.prune_commands_(v_from, v_left); end if;
+  if v_left > 0 then
+    events := fencepost.prune_unregistered_(v_from, v_left);
+    v_left := v_left - events;
+  end if;
+  if v_left > 0 then
+    select p.rows, p.commands into v_gone, commands from fencepost.prune_commands_(v_from, v_left) p;
+    v_left := v_left - v_gone;
+  end if;
   more := v_left = 0;
   return next;
 end $f$;
@@ -52,17 +60,19 @@ begin
 end $f$;
 
 -- What prune and prune_strays would take, counted to the end.
-create function fencepost.prunable() returns table (journal bigint, runs bigint, strays bigint) language sql stable security definer
+create function fencepost.prunable() returns table (journal bigint, runs bigint, events bigint, commands bigint, strays bigint) language sql stable security definer
 set search_path = pg_catalog, pg_temp set jit = off as $f$
   with r as materialized (
     select r.id from fencepost.run r
      where r.started_at < fencepost.kept_from_() and coalesce(r.ended_at, r.deadline_at, r.seen_at) < fencepost.kept_from_())
   select (select count(*) from fencepost.journal j where j.run_id in (select r.id from r)), (select count(*) from r),
+         (select count(*) from fencepost.unregistered u where u.at < fencepost.kept_from_()),
+         (select count(*) from fencepost.command c where greatest(c.begun_at, c.seen_at) < fencepost.commands_kept_from_(fencepost.kept_from_())),
          (select count(*) from fencepost.journal j
            where j.at < fencepost.kept_from_() and not exists (select 1 from fencepost.run k where k.id = j.run_id)) $f$;
 
--- A page of closed notifications by id: p_limit are looked at, and those closed longer ago go whole: body, attempts, evidence, operations. Parked ones
--- stay, and so does one whose dedupe key is still promised (kept_for_key). Order of locks as everywhere (notifications, then the rest), but what
+-- A page of closed notifications by id: p_limit are looked at, and those closed longer ago go whole: body, attempts, evidence, operations. What evidence
+-- or somebody's word made of one counts from that word: closed_at stays the end of its attempt. Parked ones stay, and so does one whose dedupe key is still promised (kept_for_key). Order of locks as everywhere (notifications, then the rest), but what
 -- another holds is left alone; how it stands is read after the lock. p_dry: counts only.
 create function fencepost.prune_closed(p_older_than float8, p_after_id bigint, p_limit int, p_dry boolean default false)
 returns table (notifications int, attempts int, evidence int, operations int, kept_for_key int, after_id bigint, more boolean)
@@ -80,7 +90,8 @@ begin
   v_before := fencepost.now_() - p_older_than * interval '1 s';
   select fencepost.now_() - i.keep_dedupe_keys into v_keys from fencepost.installation i;
   select coalesce(array_agg(s.id) filter (where s.old), '{}'), max(s.id), count(*) = p_limit into v_old, after_id, more
-    from (select c.notification_id as id, c.kind = any(v_kinds) and c.closed_at < v_before as old
+    from (select c.notification_id as id, c.kind = any(v_kinds) and c.closed_at < v_before
+                   and (c.reason is distinct from 'evidence' or not fencepost.turned_since_(c.notification_id, v_before)) as old
             from fencepost.closed c where c.notification_id > coalesce(p_after_id, 0) order by c.notification_id limit p_limit) s;
   select coalesce(array_agg(w.id), '{}') into v_free
     from unnest(v_old) as w(id), lateral (select 1 from fencepost.notification n where n.id = w.id and (n.dedupe_key is null or n.created_at < v_keys) offset 0) n;
@@ -104,6 +115,12 @@ begin
   return next;
 end $f$;
 
+-- Whether evidence made of a closed one what it is, not so long ago. (Whatever else is done to it opens it again, or changes nothing of how it stands.)
+create function fencepost.turned_since_(p_id bigint, p_at timestamptz) returns boolean language plpgsql stable as $f$
+begin
+  return (select 1 from fencepost.operation o where o.notification_id = p_id and o.at >= p_at limit 1) is not null;
+end $f$;
+
 -- Of these, what nobody else holds and what is still so after the lock: redrive, resolve and evidence take the notification first.
 create function fencepost.lock_closed_(p_ids bigint[], p_kinds fencepost.kind[], p_before timestamptz) returns bigint[] language plpgsql as $f$
 declare v_locked bigint[]; v_ids bigint[];
@@ -112,7 +129,8 @@ begin
     from unnest(p_ids) as w(id), lateral (select n.id from fencepost.notification n where n.id = w.id for update skip locked) n;
   select coalesce(array_agg(c.id), '{}') into v_ids
     from unnest(v_locked) as w(id),
-      lateral (select c.notification_id as id from fencepost.closed c where c.notification_id = w.id and c.kind = any(p_kinds) and c.closed_at < p_before for update skip locked) c;
+      lateral (select c.notification_id as id from fencepost.closed c where c.notification_id = w.id and c.kind = any(p_kinds) and c.closed_at < p_before
+                 and (c.reason is distinct from 'evidence' or not fencepost.turned_since_(w.id, p_before)) for update skip locked) c;
   return v_ids;
 end $f$;
 
