@@ -276,10 +276,12 @@ class Server:
         assert served is not None
         self.log.handlers.add(served)
         gone = (ConnectionError, asyncio.IncompleteReadError, ProtocolError, ssl.SSLError)
-        with contextlib.suppress(*gone, asyncio.CancelledError):
-            await self._speak(reader, writer)
-        writer.transport.abort()
-        self.log.handlers.discard(served)
+        try:
+            with contextlib.suppress(*gone, asyncio.CancelledError):
+                await self._speak(reader, writer)
+        finally:  # a script with a bug is told by asyncio, and waited for by nobody
+            writer.transport.abort()
+            self.log.handlers.discard(served)
 
     async def _speak(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         encrypted = writer.get_extra_info("ssl_object")

@@ -117,8 +117,11 @@ async def beat(seconds: float = 0.01) -> None:
     """The pace of a server that drips."""
     loop = asyncio.get_running_loop()
     struck = loop.create_future()
-    loop.call_later(seconds, struck.set_result, None)
-    await struck
+    struck_later = loop.call_later(seconds, struck.set_result, None)
+    try:
+        await struck
+    finally:
+        struck_later.cancel()
 
 
 def loopback(port: int) -> Endpoint:

@@ -29,7 +29,7 @@ from tests.store.runs import SHORT
 
 CHANNELS = """
 insert into fencepost.channel (name, sender, settings, secret_reference, on_uncertain, slots, policy)
-values ('odd', %s, %s, 'odd', 'resend', 1, '{"backoff_base_seconds": 600, "attempts_max": 100}'),
+values ('odd', %s, %s, 'odd', 'resend', %s, '{"backoff_base_seconds": 600, "attempts_max": 100}'),
        ('sound', 'webhook', '{"allow_http": true, "allow_private_networks": true}', 'sound', 'hold', 5, '{}')"""
 OPEN_AGAIN = "update fencepost.channel set paused_until = default, pause_reason = default"
 ENQUEUE = "select id from fencepost.enqueue(%s, %s, %s)"
@@ -133,9 +133,10 @@ def ground(
     *,
     hidden: Sequence[str],
     tls_port: int | None = None,
+    slots: int = 1,
 ) -> Iterator[Ground]:
     """`tls_port`: where the name of the TLS servers leads."""
-    bench.admin.execute(CHANNELS, [kind, Jsonb(settings)])
+    bench.admin.execute(CHANNELS, [kind, Jsonb(settings), slots])
     secrets = {"odd": secret, "sound": WEBHOOK_SECRET}
 
     async def here(host: str, port: int) -> Sequence[Endpoint]:

@@ -64,7 +64,7 @@ class Transport:
         except (Unsent, Broken) as wrong:
             trouble, detail = wrong.trouble, wrong.detail
         except TimeoutError:
-            trouble, detail = Trouble.TIMEOUT, f"nothing more within {timeout_seconds:g} s"
+            trouble, detail = Trouble.TIMEOUT, f"nothing more within {timeout_seconds:.3g} s"
         except asyncio.CancelledError:
             stopped = progress.reply(Trouble.CANCELLED, "stopped", loop.time() - began)
             raise SendCancelled(stopped) from None

@@ -26,6 +26,7 @@ from fencepost.senders.progress import Progress
 from fencepost.senders.request import Origin, Request
 from fencepost.senders.trouble import Broken, Trouble, Unsent
 
+PROTOCOL_ERROR = 0x1
 REFUSED_STREAM = 0x7
 CANCEL = 0x8
 STREAMS_ASSUMED = 100  # where the server names no limit
@@ -224,6 +225,10 @@ class H2Wire(_Engine):
             self.retire()
             self._driver._reset(stream, CANCEL)
             raise
+        if stream.status is None and stream.stop is None:  # 0.4.5 lets a head without one through
+            self.retire()
+            self._driver._reset(stream, PROTOCOL_ERROR)
+            raise Broken(Trouble.PROTOCOL, "a head without a status")
         if stream.status is None:
             raise self._broken(stream, progress)
         progress.answered(stream.status, _flat(stream.headers))
