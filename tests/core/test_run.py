@@ -46,6 +46,13 @@ def test_claim_send_settle_claim_again_and_end() -> None:
     assert any(isinstance(fact, RowsClaimed) and fact.count == 2 for fact in table.facts)
 
 
+def test_words_are_said_by_id_whatever_order_the_answers_came_in() -> None:
+    table = Table(a_channel(slots=3)).answer(THREE, ONE, TWO)
+    for held in (TWO.held, THREE.held, ONE.held):
+        table.reply(held, after=0.001)
+    assert list(settled(table.until_said())) == [ONE.held, TWO.held, THREE.held]
+
+
 def test_nothing_due_ends_with_the_second_exchange() -> None:
     table = Table().answer()
     assert table.until_said().last

@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 ROWS, BATCH, BYTES_MAX = 2000, 50, 600
 HOT = """select pg_stat_get_xact_tuples_updated(c.oid), pg_stat_get_xact_tuples_hot_updated(c.oid)
            from pg_class c where c.oid = 'fencepost.queue'::regclass"""
+RUN_WRITTEN = "select pg_stat_get_xact_tuples_updated('fencepost.run'::regclass)"
 LSN = "select pg_current_wal_insert_lsn() - '0/0'"
 FACTS = Facts(
     phase=Phase.ANSWERED, status=202, reference="msg_0123456789", digest=b"0" * 16, took_ms=87
@@ -92,6 +93,23 @@ def test_claims_renewals_and_releases_touch_no_index(quiet_bench: PostgresBench)
             all_hot(own)
             own.say(worker, *(release(one) for one in held[:20]))
             all_hot(own)
+
+
+def test_a_run_that_has_work_never_writes_its_own_row(quiet_bench: PostgresBench) -> None:
+    """While somebody holds a snapshot every version of it would stay, and lie on the way of each exchange."""
+    bench = quiet_bench
+    bench.reset()
+    bench.enqueue(50)
+    worker = Worker(bench)
+    with session(bench.url) as own:
+        claimed = own.say(worker, claim=worker.want(10)).claimed
+        while claimed:
+            own.say(worker, renew=tuple(one.held for one in claimed))
+            words = [delivered(one.held) for one in claimed]
+            claimed = own.say(worker, *words, claim=worker.want(10)).claimed
+        assert own.rows(RUN_WRITTEN) == [(0,)]
+        own.say(worker, last=True)
+        assert own.rows(RUN_WRITTEN) == [(1,)]
 
 
 def all_hot(own: Session) -> None:

@@ -64,7 +64,8 @@ def test_the_answer_is_lost_after_the_commit(bench: PostgresBench, wire: Wire) -
     with pytest.raises(StoreFailed) as lost:
         bench.wait(lose())
     assert lost.value.failure is Failure.UNKNOWN
-    assert bench.rows("select seq from fencepost.run where id = %s", [worker.run]) == [(said.seq,)]
+    turn = "select max(seq) from fencepost.journal where run_id = %s and claimed is not null"
+    assert bench.rows(turn, [worker.run]) == [(said.seq,)]
     before = ledgers(bench)
     again = bench.wait(bench.store.exchange(said))
     assert again.verdicts == (Verdict.REPEATED,) * 5

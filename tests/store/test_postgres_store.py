@@ -4,11 +4,11 @@ import socket
 
 import pytest
 
-from fencepost.core.exchange import Failure
+from fencepost.core.exchange import Facts, Failure
 from fencepost.ports import StoreFailed
 from fencepost.store.postgres import PostgresStore
 from fencepost.store.words import clean
-from tests.store.bench import Worker, release
+from tests.store.bench import Worker, delivered, release
 from tests.store.postgres_bench import PostgresBench
 from tests.store.session import session, until
 
@@ -134,6 +134,19 @@ def test_a_database_bound_to_nobody_is_refused(bench: PostgresBench) -> None:
     bench.rows("delete from fencepost.installation returning 1")
     with pytest.raises(StoreFailed, match="FENCEPOST_INSTALLATION is test: bind it first"):
         Worker(bench)
+
+
+def test_words_in_any_order_keep_each_its_own_facts(bench: PostgresBench) -> None:
+    """A run says them by id, and then they are the plain case; in another order they are none."""
+    bench.enqueue(4)
+    worker = Worker(bench)
+    held = [claimed.held for claimed in worker.claim()]
+    words = [
+        delivered(one, Facts(took_ms=one.id * 10)) for one in (held[2], held[0], held[3], held[1])
+    ]
+    worker.settle(*words)
+    took = bench.rows("select took_ms / notification_id from fencepost.closed")
+    assert took == [(10,)] * 4
 
 
 def test_a_run_is_counted_when_it_ends_and_idleness_leaves_no_journal(bench: PostgresBench) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from fencepost.core.budget import Budget
 from fencepost.core.conversation import Conversation, Mood
@@ -154,4 +155,5 @@ class Rhythm:
 
 
 def _words(sayings: tuple[Saying, ...]) -> tuple[Word, ...]:
-    return tuple(said.word for said in sayings)
+    """By id: the order in which the database finds their rows (two fences of one stay as they came)."""
+    return tuple(sorted((said.word for said in sayings), key=attrgetter("id")))

@@ -267,10 +267,25 @@ class SeqContract:
         worker = Worker(bench)
         one, two = worker.claim(2)
         first = worker.say(delivered(one.held), delivered(two.held), claim=worker.want())
-        again = worker.say(delivered(one.held), seq=worker.seq)
-        assert {claimed.held for claimed in again.claimed} == {
-            claimed.held for claimed in first.claimed
-        }
+        for _ in range(2):
+            again = worker.say(delivered(one.held), seq=worker.seq)
+            assert {claimed.held for claimed in again.claimed} == {
+                claimed.held for claimed in first.claimed
+            }
+
+    def test_a_turn_that_came_to_nothing_is_a_turn(self, bench: Bench) -> None:
+        worker = Worker(bench)
+        assert worker.claim() == ()
+        bench.enqueue(2)
+        assert worker.say(claim=worker.want(), seq=1).claimed == ()
+        (one,) = worker.say(claim=worker.want(1), seq=2).claimed
+        assert worker.say(claim=worker.want(), seq=1).claimed == ()
+        worker.say(seq=3)
+        for seq in (2, 3):
+            assert worker.say(claim=worker.want(), seq=seq).claimed == ()
+        worker.say(delivered(one.held), seq=4)
+        assert worker.say(claim=worker.want(), seq=4).claimed == ()
+        assert len(worker.say(claim=worker.want(), seq=5).claimed) == 1
 
     def test_an_older_seq_claims_nothing_and_a_gap_claims(self, bench: Bench) -> None:
         bench.enqueue(3)

@@ -114,16 +114,11 @@ create table fencepost.evidence (                              -- append-only; t
   detail text,
   primary key (notification_id, fence, run_id, source, outcome));
 
--- Where the last claim of a run ended: its next one starts there instead of at the dead heads of the index.
-create type fencepost.hint as (channel smallint, priority smallint, due_at timestamptz);
-
-create table fencepost.run (
+create table fencepost.run (                                   -- locked by every exchange, and hardly ever written: the turns of a run are rows of the journal
   id uuid primary key,
-  seq int not null default 0,
-  last_claim bigint[] not null default '{}',
-  hints fencepost.hint[] not null default '{}',
+  seq int not null default 0,                                  -- of its last turn that left no row in the journal
   started_at timestamptz not null,
-  seen_at timestamptz not null,
+  seen_at timestamptz not null,                                -- when this row was last written
   deadline_at timestamptz,
   ended_at timestamptz,
   invocation text,
@@ -132,14 +127,15 @@ create table fencepost.run (
   with (fillfactor = 20);
 create index run_started on fencepost.run (started_at);        -- retention only: 66 B a run, where one on journal.at would cost 66 B an exchange
 
-create table fencepost.journal (                               -- append-only, one row an exchange that said or claimed something
+create table fencepost.journal (                               -- append-only, one row an exchange that said or claimed something; a run reads its last turn here
   run_id uuid not null,
   seq int not null,
   at timestamptz not null,
   verdicts text,
   settled bigint[], settled_fences bigint[],
   renewed bigint[], lost bigint[],
-  claimed bigint[], claimed_fences bigint[])
+  claimed bigint[], claimed_fences bigint[],                   -- claimed not null: the row of a turn, and its claim (maybe of nothing)
+  hinted smallint[], hints timestamptz[])                      -- channels, and three instants of each: where the next claim starts
   with (toast_tuple_target = 7200);                            -- the lists of 200 rows stay as they are: to compress them cost a twentieth of their exchange
 create index journal_run on fencepost.journal (run_id, seq);
 create index journal_at on fencepost.journal using brin (at);  -- strays only (060_retention.sql)

@@ -37,35 +37,39 @@ begin
 end $f$;
 
 -- Where to start looking: three instants (one a priority) for each wanted channel. Without a hint: the beginning.
-create function fencepost.starts_(p_hints fencepost.hint[], c_channels smallint[], c_hinted boolean[]) returns timestamptz[] language plpgsql as $f$
+create function fencepost.starts_(p_hinted smallint[], p_hints timestamptz[], c_channels smallint[], c_hinted boolean[]) returns timestamptz[] language plpgsql as $f$
 begin
-  return (select array_agg(coalesce(h.due_at, '-infinity') order by w.ord, p.priority)
-    from unnest(c_channels, c_hinted) with ordinality as w(channel, hinted, ord)
-    cross join unnest('{0,1,2}'::smallint[]) as p(priority)
-    left join lateral (select h.due_at from unnest(p_hints) as h where w.hinted and h.channel = w.channel and h.priority = p.priority limit 1) h on true);
+  if p_hinted = c_channels and true = all(c_hinted) then return p_hints; end if;
+  return (select array_agg(coalesce(case when w.hinted then p_hints[array_position(p_hinted, w.channel) * 3 - 3 + p.place] end, '-infinity') order by w.ord, p.place)
+            from unnest(c_channels, c_hinted) with ordinality as w(channel, hinted, ord), unnest('{1,2,3}'::int[]) as p(place));
 end $f$;
 
--- The hints for the next claim, from what each channel and priority gave (g). A channel that gave less than it was asked for has none: the next look is
--- from the beginning, and finds expired leases and late commits. A priority that was passed by gave all it had: the next look begins there a second ago,
--- however many dead heads it has (commits may be late).
-create function fencepost.hints_(p_old fencepost.hint[], c_channels smallint[], c_limits int[], g_channels smallint[], g_priorities smallint[], g_dues timestamptz[], g_taken int[])
-returns fencepost.hint[] language plpgsql as $f$
-declare v_now timestamptz := fencepost.now_();
+-- The hints for the next claim, from what each place (three a wanted channel) gave (g). A channel that gave less than it was asked for has none: the next
+-- look is from the beginning, and finds expired leases and late commits. A priority that was passed by gave all it had: the next look begins there a
+-- second ago, however many dead heads it has (commits may be late).
+create function fencepost.hints_(p_hinted smallint[], p_hints timestamptz[], c_channels smallint[], c_limits int[], g_places int[], g_dues timestamptz[], g_taken int[],
+  out hinted smallint[], out hints timestamptz[]) language plpgsql as $f$
+declare v_passed timestamptz := fencepost.now_() - interval '1 s'; v_last int[] := '{}'; v_left int[] := c_limits; v_channel int;
 begin
-  return (
-    with g as materialized (select * from unnest(g_channels, g_priorities, g_dues, g_taken) as g(channel, priority, due_at, taken)),
-    f as materialized (select g.channel, max(g.priority) as last from g group by g.channel
-                       having sum(g.taken) >= (select w.lim from unnest(c_channels, c_limits) as w(channel, lim) where w.channel = g.channel limit 1)),
-    n as materialized (
-      select f.channel, p.priority, greatest(g.due_at, case when p.priority < f.last then v_now - interval '1 s' end) as due_at
-        from f cross join unnest('{0,1,2}'::smallint[]) as p(priority)
-        left join g on g.channel = f.channel and g.priority = p.priority where p.priority <= f.last)
-    select coalesce(array_agg(row(h.channel, h.priority, h.due_at)::fencepost.hint), '{}')
-      from (select n.channel, n.priority, n.due_at from n
-            union all
-            select o.channel, o.priority, o.due_at from unnest(p_old) as o
-             where (o.channel in (select f.channel from f) or o.channel <> all(c_channels))
-               and (select 1 from n where n.channel = o.channel and n.priority = o.priority limit 1) is null) h);
+  hinted := c_channels;
+  hints := array_fill('-infinity'::timestamptz, array[cardinality(c_channels) * 3]);
+  for k in 1 .. coalesce(cardinality(g_places), 0) loop
+    v_channel := (g_places[k] + 2) / 3;
+    v_left[v_channel] := v_left[v_channel] - g_taken[k];
+    v_last[v_channel] := greatest(v_last[v_channel], g_places[k]);
+  end loop;
+  for v_channel in 1 .. cardinality(c_channels) loop
+    continue when v_last[v_channel] is null or v_left[v_channel] > 0;
+    for place in v_channel * 3 - 2 .. v_channel * 3 loop
+      hints[place] := case when place > v_last[v_channel] then coalesce(p_hints[array_position(p_hinted, c_channels[v_channel]) * 3 + place - v_channel * 3], '-infinity')
+                           else greatest(g_dues[array_position(g_places, place)], case when place < v_last[v_channel] then v_passed end) end;
+    end loop;
+  end loop;
+  for k in 1 .. coalesce(cardinality(p_hinted), 0) loop                                                  -- the channels that were not asked now
+    continue when p_hinted[k] = any(c_channels);
+    hinted := hinted || p_hinted[k];
+    hints := hints || p_hints[k * 3 - 2 : k * 3];
+  end loop;
 end $f$;
 
 -- A takeover leaves the old holder's attempt as uncertain. What it held (o) was read as the claim locked it; a row that had changed under the claim is not
@@ -81,17 +85,17 @@ end $f$;
 
 -- Claim. c is what a row said before (whose lease ran out), u what it says now, g what each channel and priority gave. What happens seldom (takeovers,
 -- tokens) has statements of its own: a part of a statement costs even where it finds nothing.
-create function fencepost.claim_(p_run uuid, p_lease interval, p_hints fencepost.hint[], c_channels smallint[], c_limits int[], c_hinted boolean[],
+create function fencepost.claim_(p_run uuid, p_lease interval, p_hinted smallint[], p_hints timestamptz[], c_channels smallint[], c_limits int[], c_hinted boolean[],
   out ids bigint[], out fences bigint[], out attempts smallint[], out interruptions smallint[], out doubts boolean[], out resends boolean[],
-  out hints fencepost.hint[], out busy smallint[]) language plpgsql as $f$
+  out hinted smallint[], out hints timestamptz[], out busy smallint[]) language plpgsql as $f$
 declare
-  v_now timestamptz := fencepost.now_(); v_limits int[]; v_rated boolean; v_starts timestamptz[];
-  g_channels smallint[]; g_priorities smallint[]; g_dues timestamptz[]; g_taken int[]; o_ids bigint[]; o_fences bigint[]; o_runs uuid[]; o_claimed timestamptz[];
+  v_now timestamptz := fencepost.now_(); v_allowed record; v_starts timestamptz[] := fencepost.starts_(p_hinted, p_hints, c_channels, c_hinted); v_hints record;
+  g_places int[]; g_dues timestamptz[]; g_taken int[]; o_ids bigint[]; o_fences bigint[]; o_runs uuid[]; o_claimed timestamptz[];
 begin
-  select a.limits, a.rated, a.busy into v_limits, v_rated, busy from fencepost.allowed_(c_channels, c_limits) a;
-  v_starts := fencepost.starts_(p_hints, c_channels, c_hinted);
+  v_allowed := fencepost.allowed_(c_channels, c_limits);
+  busy := v_allowed.busy;
   with c as materialized (
-    select s.* from unnest(c_channels, v_limits) with ordinality as w(channel, lim, ord),
+    select s.* from unnest(c_channels, v_allowed.limits) with ordinality as w(channel, lim, ord),
       lateral (select s.* from unnest('{0,1,2}'::smallint[]) as p(priority),
         lateral (select q.ctid as tid, q.notification_id, q.fence, q.run_id, q.claimed_at from fencepost.queue q
                   where q.channel = w.channel and q.priority = p.priority and q.due_at <= v_now and q.due_at >= v_starts[w.ord * 3 - 2 + p.priority]
@@ -103,18 +107,20 @@ begin
                doubt = q.doubt or q.run_id <> fencepost.nobody()
          where q.ctid = any(array(select c.tid from c))
         returning q.notification_id, q.fence, q.channel, q.priority, q.due_at, q.attempts, q.interruptions, q.doubt, q.resend)
-  select u.*, g.*, o.* into ids, fences, attempts, interruptions, doubts, resends, g_channels, g_priorities, g_dues, g_taken, o_ids, o_fences, o_runs, o_claimed
+  select u.*, g.*, o.* into ids, fences, attempts, interruptions, doubts, resends, g_places, g_dues, g_taken, o_ids, o_fences, o_runs, o_claimed
     from (select coalesce(array_agg(u.notification_id), '{}'), coalesce(array_agg(u.fence), '{}'),
                  array_agg(u.attempts), array_agg(u.interruptions), array_agg(u.doubt), array_agg(u.resend) from u) u,
-         (select array_agg(g.channel), array_agg(g.priority), array_agg(g.due_at), array_agg(g.taken)
+         (select array_agg(array_position(c_channels, g.channel) * 3 - 2 + g.priority), array_agg(g.due_at), array_agg(g.taken)
             from (select u.channel, u.priority, max(u.due_at) as due_at, count(*)::int as taken from u group by u.channel, u.priority) g) g,
          (select array_agg(c.notification_id), array_agg(c.fence), array_agg(c.run_id), array_agg(c.claimed_at) from c where c.run_id <> fencepost.nobody()) o;
   if o_ids is not null then perform fencepost.take_over_(p_run, o_ids, o_fences, o_runs, o_claimed); end if;
-  if v_rated and g_channels is not null then
+  if v_allowed.rated and g_places is not null then
     update fencepost.channel k set tokens = fencepost.tokens_(k, v_now) - n.taken, filled_at = v_now
-      from (select g.channel, sum(g.taken) as taken from unnest(g_channels, g_taken) as g(channel, taken) group by g.channel) n where k.id = any(array[n.channel]) and k.rate is not null;
+      from (select c_channels[(g.place + 2) / 3] as channel, sum(g.taken) as taken from unnest(g_places, g_taken) as g(place, taken) group by 1) n where k.id = any(array[n.channel]) and k.rate is not null;
   end if;
-  hints := fencepost.hints_(p_hints, c_channels, v_limits, g_channels, g_priorities, g_dues, g_taken);
+  v_hints := fencepost.hints_(p_hinted, p_hints, c_channels, v_allowed.limits, g_places, g_dues, g_taken);
+  hinted := v_hints.hinted;
+  hints := v_hints.hints;
 end $f$;
 
 -- A name that is no channel's is a slip in the settings: a run that looked past it would be idle for ever and say nothing.

@@ -106,19 +106,19 @@ end $f$;
 -- The plain case, nearly every exchange: every word is a first attempt that was delivered, of a row that is still this run's. It is tried at once: the
 -- delete locks the rows, by id, and there is nothing to know before (54 bytes and two probes a row less). Where one row is not so, or is in `closed` already,
 -- all of it is undone, the locks too, and the words go the long way. Null: undone, or not plain.
+-- The index gives the rows by id, and a run says its words by id: the first row is the first word's, and so on (checked; words in another order are not plain).
+-- To join what was said, eight lists of it, cost a tenth of the exchange.
 create function fencepost.settle_plain_(p_run uuid, s_ids bigint[], s_fences bigint[], s_outcomes fencepost.outcome[], s_kinds fencepost.kind[],
   s_reasons text[], s_phases fencepost.phase[], s_statuses smallint[], s_references text[], s_digests bytea[], s_took int[], s_details text[]) returns text language plpgsql as $f$
 declare v_now timestamptz := fencepost.now_(); v_done int;
 begin
   if not coalesce(1 = all(s_fences) and 'delivered' = all(s_outcomes) and 'delivered' = all(s_kinds) and cardinality(s_ids) > 0, false) then return null; end if;    -- (nulls: a release)
   begin
-    with w as (
-      select w.*, p_run as run
-        from unnest(s_ids, s_reasons, s_phases, s_statuses, s_references, s_digests, s_took, s_details) as w(id, reason, phase, status, reference, digest, took_ms, detail) order by w.id),
-    d as (delete from fencepost.queue q using w where q.notification_id = any(array[w.id]) and q.fence = 1 and q.run_id = w.run
-          returning q.claimed_at, q.attempts, w.*)
+    with d as (delete from fencepost.queue q where q.notification_id = any(s_ids) and q.fence = 1 and q.run_id = p_run returning q.notification_id as id, q.claimed_at, q.attempts),
+    o as (select d.*, row_number() over ()::int as ord from d)
     insert into fencepost.closed (notification_id, closed_at, claimed_at, fence, run_id, attempts, took_ms, status, kind, outcome, phase, digest, reference, reason, detail)
-    select d.id, v_now, d.claimed_at, 1, p_run, d.attempts, d.took_ms, d.status, 'delivered', 'delivered', d.phase, d.digest, left(d.reference, 500), left(d.reason, 200), left(d.detail, 2000) from d;
+    select o.id, v_now, o.claimed_at, 1, p_run, o.attempts, s_took[o.ord], s_statuses[o.ord], 'delivered', 'delivered', s_phases[o.ord], s_digests[o.ord],
+           left(s_references[o.ord], 500), left(s_reasons[o.ord], 200), left(s_details[o.ord], 2000) from o where o.id = s_ids[o.ord];
     get diagnostics v_done = row_count;
     if v_done < cardinality(s_ids) then raise exception 'not plain' using errcode = 'FP002'; end if;
     return repeat('A', v_done);

@@ -75,6 +75,23 @@ begin
     from fencepost.journal j where j.run_id = p_run);
 end $f$;
 
+-- What is known of the earlier attempts of claimed rows: nothing of those whose first fence it is. Instants are seconds since the epoch.
+create function fencepost.known_(p_ids bigint[], p_fences bigint[], p_doubts boolean[], out redriven float8[], out first float8[], out doubt float8[],
+  out digests bytea[], out evidence fencepost.outcome[]) language plpgsql as $f$
+begin
+  select array_agg(k.redriven order by k.ord), array_agg(k.first order by k.ord), array_agg(k.doubt order by k.ord), array_agg(k.digest order by k.ord), array_agg(k.evidence order by k.ord)
+    into redriven, first, doubt, digests, evidence
+    from (select c.ord,
+        case when c.fence > 1 then (select max(date_part('epoch', o.at)) from fencepost.operation o where o.notification_id = c.id and o.what like 'redrive%') end as redriven,
+        case when c.fence > 1 then (select min(date_part('epoch', a.claimed_at)) from fencepost.attempt a
+                                     where a.notification_id = c.id and a.outcome not in ('not_sent', 'held')) end as first,
+        case when c.doubt then (select max(date_part('epoch', a.claimed_at)) from fencepost.attempt a where a.notification_id = c.id and a.outcome = 'uncertain') end as doubt,
+        case when c.fence > 1 then (select a.digest from fencepost.attempt a
+                                     where a.notification_id = c.id and a.outcome not in ('not_sent', 'held') and a.digest is not null order by a.fence limit 1) end as digest,
+        case when c.fence > 1 then (select e.outcome from fencepost.evidence e where e.notification_id = c.id order by e.outcome limit 1) end as evidence
+      from unnest(p_ids, p_fences, p_doubts) with ordinality as c(id, fence, doubt, ord)) k;
+end $f$;
+
 -- First row of the answer: verdicts, lost, gates. Further rows: what was claimed.
 create function fencepost.exchange(
   p_run uuid, p_seq int, p_lease float8, p_last boolean,
@@ -91,22 +108,27 @@ set search_path = pg_catalog, pg_temp set jit = off set plan_cache_mode = force_
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off as $f$
 #variable_conflict use_column
 declare
-  v_run record; v_lease interval; v_new bigint[]; v_hints fencepost.hint[];
+  v_run record; v_turn record; v_seq int; v_new boolean := false; v_lease interval; v_claimed record; v_hinted smallint[]; v_hints timestamptz[]; v_said boolean;
   v_claim bigint[] := '{}'; v_fences bigint[]; v_attempts smallint[]; v_interruptions smallint[]; v_doubts boolean[]; v_resends boolean[]; v_until timestamptz[];
+  k_redriven float8[]; k_first float8[]; k_doubt float8[]; k_digests bytea[]; k_evidence fencepost.outcome[];
   v_verdicts text; v_lost int[]; v_busy smallint[] := '{}'; v_taking smallint[] := '{}'; v_alive boolean; v_now float8 := date_part('epoch', fencepost.now_());
   v_lease_left float8 := date_part('epoch', least(least(greatest(p_lease, 0), 86400) * interval '1 s', fencepost.longest_lease()));
 begin
-  -- One exchange of a run at a time. (Its row is found once: while a snapshot is held, all its dead versions lie on the way.)
-  select r.ctid as tid, r.id, r.seq, r.last_claim, r.hints into v_run from fencepost.run r where r.id = p_run and r.ended_at is null for update;
+  -- One exchange of a run at a time. Its last turn is read after the lock: its row is written once, so that no dead versions lie on the way.
+  select r.id, r.seq into v_run from fencepost.run r where r.id = p_run and r.ended_at is null for update;
   v_alive := v_run.id is not null;
   v_lease := least(greatest(p_lease, 0), 86400) * interval '1 s';
+  select j.seq, j.claimed, j.hinted, j.hints into v_turn from fencepost.journal j where j.run_id = v_run.id and j.seq > v_run.seq and j.claimed is not null order by j.seq desc limit 1;
+  v_seq := coalesce(v_turn.seq, v_run.seq);
+  v_hinted := v_turn.hinted;
+  v_hints := v_turn.hints;
 
   if v_alive and not p_last and coalesce(cardinality(r_ids), 0) = 0 then
     v_verdicts := fencepost.settle_plain_(p_run, s_ids, s_fences, s_outcomes, s_kinds, s_reasons, s_phases, s_statuses, s_references, s_digests, s_took, s_details);
   end if;
   if v_verdicts is null then
     -- One order for everybody: all queue rows spoken of, by id, whoever holds them. After this nothing waits for a leased row.
-    perform 1 from (select distinct w.id from unnest(s_ids || r_ids || case when p_last then v_run.last_claim end) as w(id) order by w.id) w,
+    perform 1 from (select distinct w.id from unnest(s_ids || r_ids || case when p_last then v_turn.claimed end) as w(id) order by w.id) w,
       lateral (select 1 from fencepost.queue q where q.notification_id = w.id for update) q;
     v_verdicts := fencepost.settle_(p_run, v_alive, s_ids, s_fences, s_outcomes, s_kinds, s_delays, s_reasons, s_phases, s_statuses, s_references, s_digests, s_took, s_details);
   end if;
@@ -115,48 +137,46 @@ begin
 
   if v_alive and p_last then
     perform fencepost.give_up_(p_run, r_ids, false);
-    perform fencepost.give_up_(p_run, v_run.last_claim, p_seq = v_run.seq);                                 -- same seq: the answer with this claim was never heard
-  elsif v_alive and p_seq > v_run.seq and cardinality(c_channels) > 0 then
-    select c.ids, c.fences, c.attempts, c.interruptions, c.doubts, c.resends, c.hints, c.busy
-      into v_claim, v_fences, v_attempts, v_interruptions, v_doubts, v_resends, v_hints, v_taking
-      from fencepost.claim_(p_run, v_lease, v_run.hints, c_channels, c_limits, c_hinted) c;
-    v_new := v_claim;
-  elsif v_alive and p_seq = v_run.seq then                                                                  -- said again: those that are still ours
+    perform fencepost.give_up_(p_run, v_turn.claimed, p_seq = v_seq);                                       -- same seq: the answer with this claim was never heard
+  elsif v_alive and p_seq > v_seq then
+    v_new := true;
+    if cardinality(c_channels) > 0 then
+      v_claimed := fencepost.claim_(p_run, v_lease, v_hinted, v_hints, c_channels, c_limits, c_hinted);
+      v_claim := v_claimed.ids; v_fences := v_claimed.fences; v_attempts := v_claimed.attempts; v_interruptions := v_claimed.interruptions; v_doubts := v_claimed.doubts;
+      v_resends := v_claimed.resends; v_hinted := v_claimed.hinted; v_hints := v_claimed.hints; v_taking := v_claimed.busy;
+    end if;
+  elsif v_alive and p_seq = v_seq then                                                                      -- said again: those that are still ours
     select coalesce(array_agg(q.notification_id), '{}'), array_agg(q.fence), array_agg(q.attempts), array_agg(q.interruptions), array_agg(q.doubt), array_agg(q.resend),
            array_agg(q.lease_until)
       into v_claim, v_fences, v_attempts, v_interruptions, v_doubts, v_resends, v_until
-      from unnest(v_run.last_claim) as c(id) join fencepost.queue q on q.notification_id = any(array[c.id]) and q.run_id = p_run;
+      from unnest(v_turn.claimed) as c(id) join fencepost.queue q on q.notification_id = any(array[c.id]) and q.run_id = p_run;
   end if;
 
-  if coalesce(cardinality(s_ids), 0) + coalesce(cardinality(r_ids), 0) + coalesce(cardinality(v_new), 0) > 0 then
-    insert into fencepost.journal (run_id, seq, at, verdicts, settled, settled_fences, renewed, lost, claimed, claimed_fences)
-    values (p_run, p_seq, fencepost.now_(), v_verdicts, s_ids, s_fences, r_ids, (select array_agg(r_ids[o]) from unnest(v_lost) as o), v_new, case when v_new is not null then v_fences end);
+  v_said := coalesce(cardinality(s_ids), 0) + coalesce(cardinality(r_ids), 0) + case when v_new then cardinality(v_claim) else 0 end > 0;
+  if v_said then
+    insert into fencepost.journal (run_id, seq, at, verdicts, settled, settled_fences, renewed, lost, claimed, claimed_fences, hinted, hints)
+    values (p_run, p_seq, fencepost.now_(), v_verdicts, s_ids, s_fences, r_ids, (select array_agg(r_ids[o]) from unnest(v_lost) as o),
+            case when v_new then v_claim end, case when v_new then v_fences end, v_hinted, v_hints);
   end if;
   if v_alive and p_last then
-    update fencepost.run r set seq = greatest(p_seq, r.seq), last_claim = '{}', hints = '{}', seen_at = fencepost.now_(), ended_at = fencepost.now_(),
-           counts = fencepost.counts_(p_run) where r.ctid = v_run.tid;
-  elsif v_alive and p_seq > v_run.seq then
-    update fencepost.run r set seq = p_seq, last_claim = v_claim, hints = coalesce(v_hints, r.hints), seen_at = fencepost.now_() where r.ctid = v_run.tid;
+    update fencepost.run r set seq = greatest(p_seq, v_seq), seen_at = fencepost.now_(), ended_at = fencepost.now_(), counts = fencepost.counts_(p_run) where r.id = v_run.id;
+  elsif v_new and not v_said then
+    update fencepost.run r set seq = p_seq, seen_at = fencepost.now_() where r.id = v_run.id;
   end if;
 
   verdicts := v_verdicts; lost := v_lost; gates := fencepost.gates_(g_channels || c_channels, v_busy || v_taking);
   return next;
-  -- The claimed rows. What is known of an earlier attempt is looked up from the second fence on.
   if cardinality(v_claim) > 0 then
+    if 1 < any(v_fences) then
+      select k.redriven, k.first, k.doubt, k.digests, k.evidence into k_redriven, k_first, k_doubt, k_digests, k_evidence from fencepost.known_(v_claim, v_fences, v_doubts) k;
+    end if;
     return query
-      select null::text, null::int[], null::jsonb, c.id, c.fence, n.channel, c.attempts, c.interruptions, c.doubt,
+      select null::text, null::int[], null::jsonb, c.id, v_fences[c.ord], n.channel, v_attempts[c.ord], v_interruptions[c.ord], v_doubts[c.ord],
              -- how old it is since it was due, or since an operator last gave it another life
-             v_now - greatest(date_part('epoch', n.due_at), case when c.fence > 1 then (
-                       select max(date_part('epoch', o.at)) from fencepost.operation o where o.notification_id = c.id and o.what like 'redrive%') end),
-             case when c.fence > 1 then v_now - (select min(date_part('epoch', a.claimed_at)) from fencepost.attempt a
-                                                  where a.notification_id = c.id and a.outcome not in ('not_sent', 'held')) end,
-             case when c.doubt then v_now - (select max(date_part('epoch', a.claimed_at)) from fencepost.attempt a where a.notification_id = c.id and a.outcome = 'uncertain') end,
-             case when c.fence > 1 then (select a.digest from fencepost.attempt a
-                                          where a.notification_id = c.id and a.outcome not in ('not_sent', 'held') and a.digest is not null order by a.fence limit 1) end,
-             case when c.fence > 1 then (select e.outcome from fencepost.evidence e where e.notification_id = c.id order by e.outcome limit 1) end,
-             date_part('epoch', n.expires_at) - v_now, coalesce(date_part('epoch', c.until) - v_now, v_lease_left), n.recipient, n.payload, n.idempotency_key,
-             n.on_uncertain, c.resend
-        from unnest(v_claim, v_fences, v_attempts, v_interruptions, v_doubts, v_resends, v_until) as c(id, fence, attempts, interruptions, doubt, resend, until)
+             v_now - greatest(date_part('epoch', n.due_at), k_redriven[c.ord]), v_now - k_first[c.ord], v_now - k_doubt[c.ord], k_digests[c.ord], k_evidence[c.ord],
+             date_part('epoch', n.expires_at) - v_now, coalesce(date_part('epoch', v_until[c.ord]) - v_now, v_lease_left), n.recipient, n.payload, n.idempotency_key,
+             n.on_uncertain, v_resends[c.ord]
+        from unnest(v_claim) with ordinality as c(id, ord)
         left join lateral (select * from fencepost.notification n where n.id = c.id offset 0) n on true;
   end if;
 end $f$;
