@@ -38,11 +38,6 @@ select k.kind::text, k.attempts, count(*)
   from fencepost.closed k join fencepost.notification n on n.id = k.notification_id
   join fencepost.channel c on c.id = n.channel
  where c.name = %s group by 1, 2"""
-DETAILS = """
-select distinct a.detail
-  from fencepost.attempts a join fencepost.notification n on n.id = a.notification_id
-  join fencepost.channel c on c.id = n.channel
- where c.name = 'odd' and a.detail is not null order by 1"""
 OUTCOMES = """
 select distinct a.outcome::text
   from fencepost.attempts a join fencepost.notification n on n.id = a.notification_id
@@ -83,11 +78,8 @@ class Ground:
             self.bench.advance(1300)
         raise AssertionError(f"not after {runs_max} runs")
 
-    def details(self) -> list[str]:
-        """Of all attempts on the odd channel."""
-        return [detail for (detail,) in self.bench.rows(DETAILS)]
-
     def outcomes(self) -> set[str]:
+        """Of all attempts on the odd channel."""
         return {outcome for (outcome,) in self.bench.rows(OUTCOMES)}
 
     def delivered(self) -> int:
