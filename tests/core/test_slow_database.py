@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from fencepost.core.budget import Timing
 from fencepost.core.exchange import NO_FACTS, Exchange, Exchanged, Verdict
 from fencepost.core.fact import WordSettled
 from fencepost.core.notification import Claimed, Held
@@ -69,11 +70,13 @@ class SlowDatabase:
 
 @pytest.mark.parametrize("send_seconds", [0.1, 3.0, 9.9])
 @pytest.mark.parametrize("exchange_seconds", [0.1, 2.0, 4.9])
+@pytest.mark.parametrize("lease_seconds", [14.0, 20.0, 60.0])
 def test_what_was_sent_is_said_before_its_lease_is_over(
-    exchange_seconds: float, send_seconds: float
+    lease_seconds: float, exchange_seconds: float, send_seconds: float
 ) -> None:
     """Where completions backed up, a rescuer once put 98,000 delivered messages back into the queue."""
-    table = Table(a_channel(slots=SLOTS), hard_end=300.0)
+    timing = Timing(lease_seconds=lease_seconds)
+    table = Table(a_channel(slots=SLOTS), hard_end=300.0, timing=timing)
     database = SlowDatabase(table, exchange_seconds, send_seconds)
     database.play()
     assert (database.waiting, database.lease_ends) == ([], {})
