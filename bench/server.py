@@ -23,7 +23,7 @@ SETTINGS = {
     "shared_buffers": "1GB",
     "max_wal_size": "32GB",  # no checkpoint inside a round: full-page images would be chance
     "checkpoint_timeout": "1h",
-    "wal_init_zero": "off",  # in service files of WAL are used again; here whoever began one would fill 16 MB with zeros
+    "wal_init_zero": "off",  # in service files of WAL are used again; a new one is 16 MB of zeros to write
     "autovacuum": "off",  # each round vacuums and analyses by itself, before it is measured
 }
 INSTALLATION = "bench"
