@@ -31,10 +31,11 @@ from fencepost.senders.registry import fault_of, kind_of
 from fencepost.senders.trouble import Trouble
 from tests.engine.fakes import channel as any_channel
 from tests.senders.peers import Peer
-from tests.senders.stage import HOST, Stage, stage
+from tests.senders.stage import HOST, Stage, beat, stage
 
 TOKEN = "ExponentPushToken[xxxxxxxxxxxxxxxxxxxxxx]"
 ACCESS = "access-token-secret"
+RECEIPTS = "/--/api/v2/push/getReceipts"
 KEY = uuid.UUID("9f0c6f0e-8b4e-4b0a-9d6c-0c3a6a3a4f11")
 CLAIMED = Claimed(
     id=NotificationId(1),
@@ -66,23 +67,29 @@ class PushService:
     shown: dict[str, dict[str, Any]] = field(default_factory=dict)
     taken: list[dict[str, Any]] = field(default_factory=list)
     asked_for: list[list[str]] = field(default_factory=list)
+    answered: int = 0
+    mute: bool = False  # answers no question for receipts until it is no more
 
     async def script(self, peer: Peer) -> None:
         while True:
             asked = await peer.request()
+            if asked.headers[":path"] == RECEIPTS:
+                self.asked_for.append(json.loads(asked.body)["ids"])
+                while self.mute:
+                    await beat()
             status, body = self._answer(asked.headers, json.loads(asked.body))
             if status == 200 and "id" in body.get("data", {}) and self.then is not None:
                 self.then(peer)
                 return
             await peer.answer(asked, status, json.dumps(body).encode())
+            self.answered += 1
 
     def _answer(self, headers: dict[str, str], said: Any) -> tuple[int, dict[str, Any]]:
         if headers[":method"] != "POST" or headers["content-type"] != "application/json":
             return 400, {"errors": [{"code": "VALIDATION_ERROR", "message": "…"}]}
         if self.token is not None and headers.get("authorization") != f"Bearer {self.token}":
             return 401, {"errors": [{"code": "UNAUTHORIZED", "message": "…"}]}
-        if headers[":path"] == "/--/api/v2/push/getReceipts":
-            self.asked_for.append(said["ids"])
+        if headers[":path"] == RECEIPTS:
             found = {id: self.tickets[id] for id in said["ids"] if id in self.tickets}
             return 200, {"data": found}
         assert headers[":path"] == "/--/api/v2/push/send"

@@ -21,6 +21,8 @@ class TwilioServer:
     def __init__(self, *, now: float, cuts: int = 0) -> None:
         self.now = now
         self.cuts = cuts
+        self.keeps_silent = False  # answers no message
+        self.drops = 0  # so many it reads and forgets
         self.messages: list[dict[str, Any]] = []
         self.forms: list[dict[str, list[str]]] = []
         self.asked: list[dict[str, str]] = []
@@ -43,7 +45,12 @@ class TwilioServer:
         assert asked.headers["content-type"] == "application/x-www-form-urlencoded"
         form = parse_qs(asked.body.decode(), strict_parsing=True)
         self.forms.append(form)
+        if self.drops > 0:
+            self.drops -= 1
+            await never()
         message = self.store(form["To"][0], form["Body"][0])
+        if self.keeps_silent:
+            await never()
         if self.cuts > 0:
             self.cuts -= 1
             peer.reset()
