@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fencepost.core.breaker import CHANNEL, HOST, OPEN_MAX_SECONDS, Breaker, is_silent
 from fencepost.core.gone import Mass
-from fencepost.core.hosts import HOSTS_MAX, THROTTLE_SECONDS, Hosts
+from fencepost.core.hosts import HOSTS_MAX, PATIENCE_SECONDS, THROTTLE_SECONDS, Hosts
 from fencepost.core.outcome import (
     CredentialFailure,
     Delivered,
@@ -20,6 +20,7 @@ from fencepost.core.outcome import (
     Uncertain,
     Unregistered,
 )
+from fencepost.core.reply import Phase
 
 GOOD, BAD, SILENT = Delivered(), Failed("503"), NotSent("connect")
 TROUBLES = [NotSent("dns"), Failed("503"), Uncertain("timeout")]
@@ -105,7 +106,7 @@ def test_it_never_opens_for_longer_than_it_may_and_never_without_a_failure(
 
 
 def hosts() -> Hosts:
-    return Hosts(lambda recipient: recipient.partition("/")[0] or None)
+    return Hosts(lambda recipient: recipient.partition("/")[0] or None, 8)
 
 
 def told(some: Hosts, recipient: str, *outcomes: Outcome, now: float = 0.0) -> None:
@@ -128,9 +129,11 @@ def test_after_its_pause_one_probe_goes_and_the_next_wait_for_it() -> None:
     assert some.wait_seconds("dead/a", 15.0) == 0.0
     some.began("dead/a", 15.0, 10.0)
     assert some.wait_seconds("dead/b", 16.0) == 9.0
+    some.ended("dead/a", Phase.NOT_SENT)
     told(some, "dead/a", SILENT, now=17.0)
     assert some.wait_seconds("dead/b", 17.0) == 30.0
     some.began("dead/b", 47.0, 10.0)
+    some.ended("dead/b", Phase.ANSWERED)
     told(some, "dead/b", GOOD, now=48.0)
     assert (some.wait_seconds("dead/a", 48.0), len(some)) == (0.0, 0)
 
@@ -157,7 +160,7 @@ def test_recipients_that_name_no_host_are_nobodys_trouble() -> None:
     some = hosts()
     told(some, "", *[SILENT] * HOST.least)
     assert (some.wait_seconds("", 0.0), len(some)) == (0.0, 0)
-    none = Hosts(None)
+    none = Hosts(None, 8)
     told(none, "dead/a", *[SILENT] * HOST.least)
     assert (none.apart, none.wait_seconds("dead/a", 0.0)) == (False, 0.0)
 
@@ -174,6 +177,50 @@ def test_a_host_that_answers_with_trouble_keeps_nobody_waiting() -> None:
     some = hosts()
     told(some, "ill/a", *[Failed("503")] * 40)
     assert (some.wait_seconds("ill/b", 0.0), len(some)) == (0.0, 0)
+
+
+def begin(some: Hosts, recipient: str, count: int, now: float = 0.0) -> None:
+    for _ in range(count):
+        some.began(recipient, now, 10.0)
+
+
+def test_a_host_that_has_not_answered_gets_a_quarter_of_the_slots_and_then_all() -> None:
+    some = hosts()
+    begin(some, "mute/a", 1)
+    assert some.in_line_until("mute/b") is None
+    begin(some, "mute/b", 1, now=1.0)
+    assert some.in_line_until("mute/c") == PATIENCE_SECONDS, "from the first send on"
+    assert some.in_line_until("other/a") is None
+    some.ended("mute/a", Phase.ANSWERED)
+    begin(some, "mute/c", 7)
+    assert some.in_line_until("mute/d") is None
+
+
+@pytest.mark.parametrize("silence", [Phase.NOT_SENT, Phase.UNCERTAIN])
+def test_a_host_that_was_silent_last_has_its_quarter_again_and_no_patience(silence: Phase) -> None:
+    some = hosts()
+    begin(some, "was/well", 4)
+    some.ended("was/well", Phase.ANSWERED)
+    some.ended("was/well", silence)
+    assert some.in_line_until("was/well") == 0.0
+    some.ended("was/well", None)  # what never left says nothing
+    assert some.in_line_until("was/well") is None, "and leaves room"
+
+
+@pytest.mark.parametrize("phase", [*Phase, None])
+def test_what_is_known_of_hosts_is_bounded(phase: Phase | None) -> None:
+    some = hosts()
+    begin(some, "mute/", 2)
+    for number in range(3 * HOSTS_MAX):
+        begin(some, f"host{number}/", 1)
+        some.ended(f"host{number}/", phase)
+    assert len(some._answered) + len(some._patient_until) <= HOSTS_MAX + 1
+    assert len(some._flying) == 1
+    assert some.in_line_until("mute/") == PATIENCE_SECONDS
+
+
+def test_one_slot_is_given_to_whoever_comes() -> None:
+    assert Hosts(str, 1).in_line_until("a") is None
 
 
 # --- a mass

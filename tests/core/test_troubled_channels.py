@@ -8,6 +8,7 @@ from fencepost.core.budget import Timing
 from fencepost.core.channel import AttemptPolicy
 from fencepost.core.exchange import NO_FACTS, Exchange, Facts, GateAnswer
 from fencepost.core.fact import GatePaused
+from fencepost.core.hosts import PATIENCE_SECONDS
 from fencepost.core.notification import ChannelId, Claimed
 from fencepost.core.outcome import (
     CredentialFailure,
@@ -19,6 +20,7 @@ from fencepost.core.outcome import (
     Uncertain,
     Unregistered,
 )
+from fencepost.core.reply import Phase
 from fencepost.core.step import Replied, Say, Started
 from fencepost.core.tally import Count, Tally
 from tests.core.driver import OPEN, Table, settled
@@ -59,9 +61,9 @@ def answered(table: Table) -> Exchange:
     return said
 
 
-def hosts_apart(*channels: int, hard_end: float = 60.0) -> Table:
+def hosts_apart(*channels: int, slots: int = 20, hard_end: float = 60.0) -> Table:
     """A run whose channels' recipients are names of hosts."""
-    made = [a_channel(id, slots=3) for id in channels]
+    made = [a_channel(id, slots=slots) for id in channels]
     table = Table(*made, hard_end=hard_end, start=False)
     facilities = {channel.id: KEYED for channel in made}
     return table.feed(
@@ -191,6 +193,41 @@ def test_a_dead_host_behind_a_channel_keeps_only_its_own_rows_waiting() -> None:
         given_back = words[one.held]
         assert (given_back.outcome, given_back.kind) == (None, None)
         assert given_back.delay_seconds >= 15.0
+
+
+def test_a_mute_host_leaves_three_quarters_of_the_slots_to_others_after_two_seconds() -> None:
+    mute = rows(1, 8, recipient="mute")
+    table = hosts_apart(1, slots=8).answer(*mute)
+    assert table.sent == [one.held for one in mute[:2]]
+    asked = table.until_said()
+    given_back = settled(asked)
+    assert table.now == pytest.approx(PATIENCE_SECONDS, abs=0.1), "none of the first was answered"
+    assert set(given_back) == {one.held for one in mute[2:]}
+    assert {(word.outcome, word.kind) for word in given_back.values()} == {(None, None)}
+    assert min(word.delay_seconds for word in given_back.values()) >= PATIENCE_SECONDS
+    assert [want.limit for want in asked.claim] == [6]
+    more, alive = rows(11, 3, recipient="mute"), rows(21, 3, recipient="alive")
+    table.answer(*more, *alive)
+    assert table.sent == [one.held for one in alive[:2]], "and the third is in line for them"
+    assert set(settled(table.until_said())) == {one.held for one in more}
+
+
+def test_those_in_line_for_a_host_go_with_its_first_answer() -> None:
+    first = rows(1, 8, recipient="alive")
+    table = hosts_apart(1, slots=8).answer(*first)
+    assert table.sent == [one.held for one in first[:2]]
+    table.feed(Replied(first[0].held, Delivered(), Facts(phase=Phase.ANSWERED)), after=0.1)
+    assert table.sent == [one.held for one in first[2:]]
+    assert set(settled(table.until_said())) == {first[0].held}, "nothing was given back"
+
+
+def test_those_in_line_are_given_back_when_nothing_may_begin_any_more() -> None:
+    mute = rows(1, 8, recipient="mute")
+    table = hosts_apart(1, slots=8, hard_end=13.5).answer(*mute)
+    while not table.of(Say):
+        table.wake()
+    assert table.now < PATIENCE_SECONDS
+    assert {one.held for one in mute[2:]} <= set(settled(table.said))
 
 
 def test_many_dead_hosts_open_no_breaker_of_their_channel() -> None:

@@ -1,5 +1,6 @@
 """Whole runs of the real worker on a real server, beside providers in trouble: fakes that do as a test says."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,6 +9,7 @@ import psycopg
 import pytest
 
 from fencepost.core.access import Database
+from fencepost.core.budget import Timing
 from fencepost.core.channel import Channel
 from fencepost.core.line import Line
 from fencepost.core.notification import ChannelId, Claimed
@@ -18,6 +20,7 @@ from fencepost.core.outcome import (
     NotSent,
     Outcome,
     Throttled,
+    Uncertain,
     Unregistered,
 )
 from fencepost.core.reply import Phase, Reply
@@ -88,9 +91,9 @@ class Ground:
     def enqueue(self, channel: str, recipient: str, count: int = 1) -> None:
         self.database.execute(ENQUEUE, [channel, recipient, count])
 
-    def tick(self, seconds: float = 4.0) -> Summary:
+    def tick(self, seconds: float = 4.0, timing: Timing = SHORT) -> Summary:
         parts = Parts(store=PostgresStore(self.url), senders=self.ways, lines=self.lines.append)
-        settings = Settings(database=Database(), installation="test", timing=SHORT)
+        settings = Settings(database=Database(), installation="test", timing=timing)
         with Worker(settings, parts) as worker:
             return worker.deliver(remaining_seconds=seconds, correlation="tick")
 
@@ -128,6 +131,43 @@ def test_a_dead_host_behind_one_channel_starves_no_other(ground: Ground) -> None
     )
     assert least, "the next run does not meet them all at once"
     assert spread > 20
+
+
+class Mute(Hosts):
+    """A host that says nothing until everybody else was reached, or the time for it is over."""
+
+    def __init__(self, others: int) -> None:
+        super().__init__()
+        self.others, self.all_reached, self.timeouts = others, asyncio.Event(), 0
+
+    async def send(self, claimed: Claimed, prepared: Any, *, timeout_seconds: float) -> Reply:
+        reply = await super().send(claimed, prepared, timeout_seconds=timeout_seconds)
+        if claimed.recipient != "mute":
+            if self.reached.count("alive") == self.others:
+                self.all_reached.set()
+            return reply
+        try:
+            await asyncio.wait_for(self.all_reached.wait(), timeout_seconds)
+        except TimeoutError:
+            self.timeouts += 1
+        return Reply(phase=Phase.UNCERTAIN)
+
+    def classify(self, claimed: Claimed, reply: Reply) -> Outcome:
+        return Delivered() if reply.phase is Phase.ANSWERED else Uncertain("no answer")
+
+
+def test_a_host_that_says_nothing_leaves_slots_to_the_others_while_it_is_waited_for(
+    ground: Ground,
+) -> None:
+    """Its backlog is older and larger: with all slots its own, the others would be reached after a timeout."""
+    hosts = Mute(others=20)
+    ground.ways.by_name = {"one": hosts, "two": Provider()}
+    ground.enqueue("one", "mute", 60)
+    ground.enqueue("one", "alive", 20)
+    summary = ground.tick(60.0, timing=Timing())
+    assert summary.counts[Count.DELIVERED] == 20
+    assert hosts.timeouts == 0, "the others were reached meanwhile"
+    assert ground.rows("select max(attempts) from fencepost.queue") in ([(0,)], [(None,)])
 
 
 def test_a_dead_provider_is_left_alone_after_a_few_sends(ground: Ground) -> None:

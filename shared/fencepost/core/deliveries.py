@@ -53,14 +53,19 @@ class Deliveries:
                 self._receive_one(flight, now)
 
     def _receive_one(self, flight: Flight, now: float) -> None:
-        claimed, gate = flight.claimed, self.gates[flight.claimed.channel]
+        claimed = flight.claimed
         earlier = self.words.about(claimed)
         if earlier is not None and earlier.outcome is not None:
             self._settle_shadow(flight, earlier.outcome, now)
         elif self.inflight.airborne(claimed.id):
             flight.stage = Stage.SHADOW
             self.inflight.add(flight)
-        elif gate.is_paused(now):
+        else:
+            self._begin(flight, now)
+
+    def _begin(self, flight: Flight, now: float) -> None:
+        gate = self.gates[flight.claimed.channel]
+        if gate.is_paused(now):
             self._give_back(flight, gate.paused_until - now)
         else:
             self._act(flight, self._advice(flight, now), now)
@@ -88,12 +93,30 @@ class Deliveries:
                 self._give_back(flight, wait)
             case SendIt() | AskProvider() if self._must_be_alone(flight):
                 self._wait_alone(flight)
+            case SendIt() if gate.is_in_line(flight.claimed, now):
+                self._lift(flight, Stage.IN_LINE)
             case SendIt():
                 self._send(flight, now)
             case AskProvider():
                 self._ask(flight)
             case _:
                 assert_never(advice)
+
+    # --- rows whose host has not answered yet
+
+    def _begin_in_line(self, now: float) -> None:
+        """Its host answered, or has room: it goes. Or nobody waits for it any more: given back."""
+        for flight in self.inflight.at(Stage.IN_LINE):
+            gate = self.gates[flight.claimed.channel]
+            if gate.is_paused(now) or not gate.is_in_line(flight.claimed, now):
+                self.inflight.remove(flight.claimed.held)
+                self._begin(flight, now)
+
+    def line_ends_at(self) -> float | None:
+        """When the first in line has waited long enough."""
+        line = (flight.claimed for flight in self.inflight.at(Stage.IN_LINE))
+        ends = (self.gates[one.channel].hosts.in_line_until(one.recipient) for one in line)
+        return min((at for at in ends if at is not None), default=None)
 
     # --- rows that are sent alone
 
@@ -114,7 +137,8 @@ class Deliveries:
         return bool(self.inflight.lonely())
 
     def begin_waiting(self, now: float) -> None:
-        """Its turn: nothing else is held and nothing is unsaid."""
+        """Those in line whose host answered; and the lonely, where nothing else is held and nothing is unsaid."""
+        self._begin_in_line(now)
         for flight in self.inflight.at(Stage.WAITING):
             if self.words.given_up():  # never alone any more: another run is
                 self.inflight.remove(flight.claimed.held)
@@ -182,6 +206,7 @@ class Deliveries:
             return
         self.inflight.remove(event.held)
         gate = self.gates[flight.claimed.channel]
+        gate.hosts.ended(flight.claimed.recipient, event.facts.phase)
         settled = transition(self._sent(flight, event.facts, now), event.outcome)
         self.words.add(saying(settled.word, flight.claimed, event.outcome))
         learnt, took = None, (event.facts.took_ms or 0) / 1000.0
@@ -265,7 +290,7 @@ class Deliveries:
 
     def release_waiting(self) -> None:
         """Nothing new starts any more."""
-        for flight in self.inflight.at(Stage.WAITING):
+        for flight in (*self.inflight.at(Stage.WAITING), *self.inflight.at(Stage.IN_LINE)):
             self.inflight.remove(flight.claimed.held)
             self._give_back(flight)
 

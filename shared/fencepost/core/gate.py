@@ -7,7 +7,7 @@ from fencepost.core.breaker import CHANNEL, Breaker
 from fencepost.core.channel import Channel, Facility
 from fencepost.core.exchange import GateAnswer, GateWord, Want
 from fencepost.core.gone import Mass
-from fencepost.core.hosts import Hosts, OriginOf
+from fencepost.core.hosts import PATIENCE_SECONDS, Hosts, OriginOf
 from fencepost.core.notification import ChannelId, Claimed
 from fencepost.core.outcome import Outcome
 
@@ -32,7 +32,7 @@ class Gate:
         origin_of: OriginOf | None = None,
     ) -> None:
         self.channel = channel
-        self.hosts = Hosts(origin_of)
+        self.hosts = Hosts(origin_of, channel.slots)
         self._breaker = Breaker(CHANNEL)
         self._mass = Mass(channel.policy.unregistered_max)
         self.facility = facility
@@ -135,10 +135,21 @@ class Gate:
     def host_wait(self, claimed: Claimed, now: float, roll: Callable[[], float]) -> float:
         """How long its host is left alone: the more often the row was given back, the longer, and spread out."""
         wait = self.hosts.wait_seconds(claimed.recipient, now)
+        if wait <= 0.0 and self.is_patience_over(claimed, now):
+            wait = PATIENCE_SECONDS
         if wait <= 0.0:
             return 0.0
         number, policy = refunds(claimed), self.channel.policy
         return wait + wait_seconds(number, retry_after_seconds=None, policy=policy, roll=roll())
+
+    def is_in_line(self, claimed: Claimed, now: float) -> bool:
+        """Whether it waits for an answer of its host to another."""
+        until = self.hosts.in_line_until(claimed.recipient)
+        return until is not None and until > now
+
+    def is_patience_over(self, claimed: Claimed, now: float) -> bool:
+        until = self.hosts.in_line_until(claimed.recipient)
+        return until is not None and until <= now
 
     def _word(self, seconds: float, why: str) -> GateWord:
         revision = self.channel.revision

@@ -10,6 +10,7 @@ from fencepost.core.notification import ChannelId, Claimed, Held, NotificationId
 
 class Stage(Enum):
     WAITING = auto()  # to be sent alone, once nothing else is in flight
+    IN_LINE = auto()  # to be sent once its host has answered another (core/hosts.py)
     SENDING = auto()
     ASKING = auto()  # the provider is asked about an earlier attempt
     SHADOW = auto()  # this run took over its own row: what the older send comes to decides

@@ -63,6 +63,7 @@ class Rhythm:
         for at in (
             self.gates.next_opening(now, self.budget.stop_claiming, occupied),
             self.gates.next_word_at(),
+            self.deliveries.line_ends_at(),
         ):
             if at is not None:
                 yield at
