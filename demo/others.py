@@ -24,6 +24,7 @@ KEYS = {
     "AWS_SECRET_ACCESS_KEY": "demo",
     "AWS_DEFAULT_REGION": REGION,
 }
+TIMEOUT_SECONDS = 8  # of the function: whatever was sent stands there by then, also what a frozen run sends at last
 PUSHES, MAILS, CHATS = 400, 150, 60
 # Apart: a provider that fails again and again pauses its channel.
 LOST_EVERY, GONE_EVERY, LOST_CHAT_EVERY = 20, 100, 10
@@ -74,7 +75,7 @@ sender = "slack"
 secret = "env:DEMO_CHAT_TOKEN"
 on_uncertain = "reconcile"
 slots = 10
-settings = {{ endpoint = "{self.chat.url}", settled_after_seconds = 2 }}
+settings = {{ endpoint = "{self.chat.url}", settled_after_seconds = {TIMEOUT_SECONDS} }}
 {policy}
 """
 

@@ -2,9 +2,10 @@
 
 import time
 
+from demo.others import TIMEOUT_SECONDS
 from demo.provoke import Accident
 from demo.screen import Screen
-from demo.stage import TIMEOUT_SECONDS, Stage
+from demo.stage import Stage
 from demo.ticks import Invocation, Schedule
 from demo.verdict import Evidence
 from rig.ground import state_of
@@ -13,7 +14,7 @@ TICK_SECONDS = 1.0
 LOOK_SECONDS = 0.15
 ENCORE = 2000  # notifications, where the first file was closed before both accidents had begun
 ENCORES_MAX = 3
-PATIENCE_SECONDS = 52.0  # then it ends as it is, and the table says what is missing
+PATIENCE_SECONDS = 150.0  # then it ends as it is, and the table says what is missing
 
 
 def play(stage: Stage, screen: Screen) -> Evidence:

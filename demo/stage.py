@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from demo.database import Book, own_database
-from demo.others import Others, lines, others
+from demo.others import TIMEOUT_SECONDS, Others, lines, others
 from demo.screen import Screen
 from rig.command import fencepost
 from rig.generate import write_file
@@ -21,7 +21,6 @@ from rig.runtimes import Runtime
 
 INSTALLATION = "demo"
 CHANNELS = ROOT / "demo" / "channels.toml"
-TIMEOUT_SECONDS = 8  # of the function
 TIMING = {
     "FENCEPOST_SEND_TIMEOUT_SECONDS": "1.5",
     "FENCEPOST_SETTLE_RESERVE_SECONDS": "0.5",

@@ -128,9 +128,10 @@ def _mails(evidence: Evidence) -> Line:
 def _chats(evidence: Evidence) -> Line:
     delivered = sum(_is(row, "chat", "delivered") for row in evidence.closed)
     posted, lost = evidence.chats, evidence.chat_lost
+    twice = sum(times > 1 for times in posted.values())
     return Line(
         label="chat: reconcile",
-        value=f"asked {evidence.chat_asked} times; {lost} lost answers found; none was posted twice",
+        value=f"asked {evidence.chat_asked} times; {lost} lost answers found; {twice or 'none'} was posted twice",
         source="chat",
         kept=evidence.chat_asked >= lost > 0
         and delivered == len(posted)

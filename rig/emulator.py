@@ -19,7 +19,7 @@ from rig.ground import children_of, free_port, leashed
 BINARY = Path(sys.executable).parent / "aws-lambda-rie"
 INVOKE = "/2015-03-31/functions/function/invocations"
 STARTS_MAX = 3  # a free port may be gone before the emulator takes it
-LISTENS_SECONDS = 5.0
+LISTENS_SECONDS = 30.0
 
 
 def unavailable() -> str | None:

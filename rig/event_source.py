@@ -2,7 +2,8 @@
 
 As on AWS: batches go to idle runtimes, as many at once as there are; what a batch's answer does not name is deleted;
 of a batch that failed, timed out or died nothing is, and it comes back after the visibility timeout; a message that
-was received too often goes to the DLQ. Unlike AWS: no scaling of pollers, no back-off after errors.
+was received too often goes to the DLQ. Unlike AWS: no scaling of pollers, no back-off after errors; and where a queue
+says `back_seconds`, what comes back does so that long after its invocation, however long it would have been hidden.
 """
 
 import contextlib
@@ -67,9 +68,17 @@ class Queue:
     sqs: Any
     url: str
     dlq_url: str
+    back_seconds: int | None = None
 
     @classmethod
-    def create(cls, cloud: Cloud, *, visibility_seconds: int, receives_max: int) -> "Queue":
+    def create(
+        cls,
+        cloud: Cloud,
+        *,
+        visibility_seconds: int,
+        receives_max: int,
+        back_seconds: int | None = None,
+    ) -> "Queue":
         sqs = cloud.client("sqs")
         dlq_url = sqs.create_queue(QueueName="backfill-dlq")["QueueUrl"]
         arn = sqs.get_queue_attributes(QueueUrl=dlq_url, AttributeNames=["QueueArn"])
@@ -82,12 +91,22 @@ class Queue:
             "RedrivePolicy": json.dumps(redrive),
         }
         url = sqs.create_queue(QueueName="backfill", Attributes=attributes)["QueueUrl"]
-        return cls(sqs, url, dlq_url)
+        return cls(sqs, url, dlq_url, back_seconds)
 
     def send(self, *bodies: Mapping[str, Any] | str) -> None:
         for body in bodies:
             text = body if isinstance(body, str) else json.dumps(body)
             self.sqs.send_message(QueueUrl=self.url, MessageBody=text)
+
+    def hide(self, receipts: Sequence[str], seconds: int) -> None:
+        """Those messages come back so long from now."""
+        for receipt in receipts:
+            with contextlib.suppress(
+                self.sqs.exceptions.ClientError
+            ):  # it is back, or gone, already
+                self.sqs.change_message_visibility(
+                    QueueUrl=self.url, ReceiptHandle=receipt, VisibilityTimeout=seconds
+                )
 
     def count(self, url: str | None = None) -> int:
         """Messages there, those out with somebody included."""
@@ -144,6 +163,11 @@ class EventSource:
         self._stop = threading.Event()
         self._pollers = [threading.Thread(target=self._poll, daemon=True) for _ in runtimes]
         self.deliveries: list[Delivery] = []
+        self._out: list[str] = []
+
+    def let_go(self) -> None:
+        """What is out comes back now, as when the time that it is hidden is over before its invocation is."""
+        self._queue.hide(list(self._out), 0)
 
     def __enter__(self) -> "EventSource":
         for poller in self._pollers:
@@ -168,21 +192,24 @@ class EventSource:
                 self._deliver(messages)
 
     def _deliver(self, messages: list[dict[str, Any]]) -> None:
+        receipts = [one["ReceiptHandle"] for one in messages]
         runtime = self._idle.get()
+        self._out.extend(receipts)
         try:
             invoked = runtime.invoke(event_of(messages))
         finally:
             self._idle.put(runtime)
+        self._out = [one for one in self._out if one not in receipts]
         ids = tuple(one["MessageId"] for one in messages)
         delivery = Delivery(ids, tuple(one["Body"] for one in messages), invoked)
         self.deliveries.append(delivery)
-        failed = delivery.failed
-        if failed is None:
-            return
+        failed = set(ids) if delivery.failed is None else delivery.failed
         done = [one["ReceiptHandle"] for one in messages if one["MessageId"] not in failed]
         entries = [{"Id": str(n), "ReceiptHandle": receipt} for n, receipt in enumerate(done)]
         if entries:
             self._queue.sqs.delete_message_batch(QueueUrl=self._queue.url, Entries=entries)
+        if self._queue.back_seconds is not None:
+            self._queue.hide(list(set(receipts) - set(done)), self._queue.back_seconds)
 
 
 def event_of(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

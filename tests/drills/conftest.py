@@ -10,7 +10,7 @@ from rig.event_source import Cloud, local_cloud
 from rig.receiver import local_provider
 from rig.runtimes import unavailable
 from tests.drills.ground import Ground
-from tests.drills.yard import Yard
+from tests.drills.yard import RECEIVES_MAX, Yard
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -41,9 +41,14 @@ def cloud() -> Iterator[Cloud]:
 
 
 @pytest.fixture
-def yard(ground: Ground, cloud: Cloud, tmp_path: Path) -> Iterator[Yard]:
+def receives_max() -> int:
+    return RECEIVES_MAX
+
+
+@pytest.fixture
+def yard(ground: Ground, cloud: Cloud, tmp_path: Path, receives_max: int) -> Iterator[Yard]:
     ground.channel()
-    yard = Yard(ground, cloud, tmp_path)
+    yard = Yard(ground, cloud, tmp_path, receives_max=receives_max)
     try:
         yield yard
     finally:

@@ -16,8 +16,10 @@ from rig.receiver import SECRET, LocalProvider
 from rig.runtimes import Runtime
 
 INSTALLATION = "drill"
-SEND_SECONDS = 2.0  # long enough to be seen in mid-send on a busy machine
-LEASE_SECONDS = 3.0
+SEND_SECONDS = 3.0  # long enough to be seen in mid-send on a busy machine
+LEASE_SECONDS = 4.0
+FUNCTION_SECONDS = 120  # so long that a slow machine ends no run; what is about that says its own
+ANSWER_SECONDS = 200.0  # whoever waits longer for an answer has failed
 TIMING = {
     "FENCEPOST_SEND_TIMEOUT_SECONDS": str(SEND_SECONDS),
     "FENCEPOST_SETTLE_RESERVE_SECONDS": "0.4",
@@ -69,7 +71,9 @@ class Ground:
             )
         return subjects
 
-    def runtime(self, environment: Mapping[str, str] = {}, *, timeout_seconds: int = 20) -> Runtime:
+    def runtime(
+        self, environment: Mapping[str, str] = {}, *, timeout_seconds: int = FUNCTION_SECONDS
+    ) -> Runtime:
         own = {
             "DATABASE_URL": self.url,
             "FENCEPOST_INSTALLATION": INSTALLATION,
@@ -81,6 +85,11 @@ class Ground:
         runtime = Runtime(own, timeout_seconds=timeout_seconds, folder=self.folder, name=name)
         self._runtimes.append(runtime)
         return runtime.start()
+
+    def warm(self, runtime: Runtime) -> Runtime:
+        """Its interpreter started: a cold start would eat into the time it has, and on a slow machine all of it."""
+        wait_until(lambda: runtime.invoke(event("warm")).summary is not None, 30, "a warm start")
+        return runtime
 
     def invoke(self, runtime: Runtime, tick: str = "tick") -> "Future[Invoked]":
         """In the background."""

@@ -104,6 +104,7 @@ def test_in_the_middle_of_a_page(yard: Yard, ground: Ground, name: str, how: str
             wait_until(lambda: ground.number(WAITING) == 1, 30, "a page in the middle that waits")
             stop_polling(source)
             doomed.kill() if how == "killed" else doomed.freeze()
+            source.let_go()
         ended_by_others(yard, ground)
         assert ground.number(outcome) == COUNT
         if how == "frozen":

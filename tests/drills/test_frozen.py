@@ -7,7 +7,7 @@ from uuid import UUID
 from rig.ground import state_of, wait_until
 from rig.invoked import Invoked
 from rig.runtimes import Runtime
-from tests.drills.ground import Ground, event
+from tests.drills.ground import ANSWER_SECONDS, Ground, event
 
 SLOTS = 4
 STATE = """
@@ -19,12 +19,12 @@ EXPIRED = "select count(*) from fencepost.queue where lease_until < clock_timest
 KILL_BACKENDS = """
 select count(pg_terminate_backend(pid)) from pg_stat_activity
  where datname = current_database() and pid <> pg_backend_pid()"""
-PATIENT = {"FENCEPOST_SEND_TIMEOUT_SECONDS": "6", "FENCEPOST_LEASE_SECONDS": "8"}
+PATIENT = {"FENCEPOST_SEND_TIMEOUT_SECONDS": "30", "FENCEPOST_LEASE_SECONDS": "40"}
 # So long a linger that a run can be stopped between the reply it read and the word it says of it.
 LINGERING = {
-    "FENCEPOST_LINGER_SECONDS": "1.5",
-    "FENCEPOST_SETTLE_RESERVE_SECONDS": "2",
-    "FENCEPOST_LEASE_SECONDS": "5",
+    "FENCEPOST_LINGER_SECONDS": "3",
+    "FENCEPOST_SETTLE_RESERVE_SECONDS": "4",
+    "FENCEPOST_LEASE_SECONDS": "7.5",
 }
 
 
@@ -56,7 +56,7 @@ def test_a_late_word_leaves_a_row_alone_that_another_run_holds(ground: Ground) -
     assert (summary["late"], summary["delivered"]) == (SLOTS, 0)
     assert ground.rows(HOLDING) == before, "the second's hold is untouched"
     ground.provider.open_gate()
-    delivered = second.result(20).summary
+    delivered = second.result(ANSWER_SECONDS).summary
     assert delivered is not None
     assert (delivered["delivered"], delivered["late"]) == (SLOTS, 0)
     ground.assert_conserved()
@@ -134,7 +134,7 @@ def frozen_before_its_word(ground: Ground, *, door: str) -> "tuple[Runtime, Futu
 
 def thawed(runtime: Runtime, frozen: "Future[Invoked]") -> Mapping[str, int]:
     runtime.thaw()
-    summary = frozen.result(20).summary
+    summary = frozen.result(ANSWER_SECONDS).summary
     assert summary is not None, frozen.result()
     return summary
 

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from rig.ground import wait_until
-from tests.drills.ground import LEASE_SECONDS, Ground, event
+from tests.drills.ground import ANSWER_SECONDS, LEASE_SECONDS, Ground
 
 SLOTS = 5
 IN_DOUBT = """
@@ -24,15 +24,14 @@ def test_killed_by_its_timeout_in_mid_send(
 ) -> None:
     """Requests had left and no word was said: the rows come back after one lease, in doubt, and no others."""
     ground.channel(on_uncertain=on_uncertain, slots=SLOTS)
-    first = ground.runtime(timeout_seconds=5)
-    assert first.invoke(event("warm")).summary  # a cold start would eat into its time to send
+    first = ground.warm(ground.runtime(timeout_seconds=8))
     sent = ground.enqueue(SLOTS, "gate", door=door)
     ground.enqueue(20, "ok", door=door)
     invoked = ground.invoke(first, "killed")
     wait_until(lambda: ground.arrived(sent) == SLOTS, 10, "a run in mid-send")
     first.freeze()  # a run never outstays its time by itself; a stalled sandbox does
     wait_until(lambda: ground.number(OPEN_TRANSACTIONS) == 0, 5, "no transaction during a send")
-    assert invoked.result(20).timed_out
+    assert invoked.result(ANSWER_SECONDS).timed_out
     assert (
         ground.number("select count(*) from fencepost.queue where run_id <> fencepost.nobody()")
         == SLOTS
@@ -68,7 +67,7 @@ def test_killed_in_mid_exchange(ground: Ground) -> None:
         ground.provider.open_gate()
         wait_until(lambda: ground.number(WAITING) == 1, 10, "an exchange that waits for a row")
         runtime.kill()
-        assert invoked.result(20).died
+        assert invoked.result(ANSWER_SECONDS).died
     wait_until(lambda: ground.number(BUSY) == 0, 10, "the server to end what it was told")
     settled = ground.number("select count(*) from fencepost.closed where kind = 'delivered'")
     claimed = ground.number(

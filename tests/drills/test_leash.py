@@ -44,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def runtime(folder: Path) -> Iterator[Runtime]:
     with Runtime(
-        {}, timeout_seconds=3, folder=folder, task_root=folder, handler="plain.handler"
+        {}, timeout_seconds=8, folder=folder, task_root=folder, handler="plain.handler"
     ) as started:
         yield started
 
@@ -68,7 +68,7 @@ def test_the_interpreter_stays_warm_and_dies_at_its_timeout(runtime: Runtime) ->
     assert first is not None
     assert second is not None
     assert first["pid"] == second["pid"] == runtime.pid()
-    killed = runtime.invoke({"sleep": 9})
+    killed = runtime.invoke({"sleep": 60})
     assert (killed.timed_out, killed.summary) == (True, None)
     third = runtime.invoke({}).summary
     assert third is not None
@@ -91,7 +91,7 @@ def test_a_second_invocation_at_a_time_is_never_sent(runtime: Runtime) -> None:
 
 def test_a_frozen_runtime_is_ended_too(folder: Path) -> None:
     with Runtime(
-        {}, timeout_seconds=9, folder=folder, task_root=folder, handler="plain.handler"
+        {}, timeout_seconds=60, folder=folder, task_root=folder, handler="plain.handler"
     ) as runtime:
         runtime.invoke({})
         pid = runtime.freeze()

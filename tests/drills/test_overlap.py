@@ -5,14 +5,16 @@ from tests.drills.ground import Ground, event
 
 SLOTS = 8
 RUNTIMES = 3
-PATIENT = {"FENCEPOST_SEND_TIMEOUT_SECONDS": "6", "FENCEPOST_LEASE_SECONDS": "8"}
+# Whoever sends first waits at the gate for the start of the slowest.
+PATIENT = {"FENCEPOST_SEND_TIMEOUT_SECONDS": "60", "FENCEPOST_LEASE_SECONDS": "70"}
+SECONDS = 180
 
 
 def test_the_same_tick_three_times_at_once_sends_each_notification_once(ground: Ground) -> None:
     """The gate holds every first request until all three runs are seen in mid-send at one time."""
     ground.channel(slots=SLOTS)
     subjects = ground.enqueue(60, "gate")
-    runtimes = [ground.runtime(PATIENT) for _ in range(RUNTIMES)]
+    runtimes = [ground.runtime(PATIENT, timeout_seconds=SECONDS) for _ in range(RUNTIMES)]
     invoked = [ground.invoke(runtime, "one tick") for runtime in runtimes]
     wait_until(lambda: ground.arrived(subjects) == SLOTS * RUNTIMES, 15, "three runs in mid-send")
     holders = ground.rows(

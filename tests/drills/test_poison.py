@@ -2,10 +2,14 @@
 
 from rig.ground import wait_until
 from rig.runtimes import Runtime
-from tests.drills.ground import Ground
+from tests.drills.ground import ANSWER_SECONDS, Ground
 
 INTERRUPTIONS_MAX = 3
 NEIGHBOURS = 240
+SHORT_LEASE = {
+    "FENCEPOST_SEND_TIMEOUT_SECONDS": "2",
+    "FENCEPOST_LEASE_SECONDS": "3",
+}  # neighbours outlast three of it
 POISON = """
 select c.kind::text, c.reason from fencepost.closed c join fencepost.notification n on n.id = c.notification_id
  where n.dedupe_key = %(subject)s"""
@@ -22,7 +26,7 @@ def test_a_poison_row_is_parked_and_its_neighbours_are_delivered(ground: Ground)
     ground.channel(slots=8, interruptions_max=INTERRUPTIONS_MAX)
     (poison,) = ground.enqueue(1, "gate", times=1000)
     ground.enqueue(NEIGHBOURS, "slow")
-    runtime = ground.runtime()
+    runtime = ground.runtime(SHORT_LEASE)
     due_at_death: list[int] = []
     while len(due_at_death) <= INTERRUPTIONS_MAX and not ground.closed():
         if poisoned(ground, runtime, poison):
@@ -46,7 +50,7 @@ def poisoned(ground: Ground, runtime: Runtime, poison: str) -> bool:
     if arrivals(ground, poison) == before:
         return False
     runtime.kill()
-    assert invoked.result(20).died
+    assert invoked.result(ANSWER_SECONDS).died
     return True
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from rig.ground import wait_until
-from tests.drills.ground import POLICY, Ground
+from tests.drills.ground import ANSWER_SECONDS, POLICY, Ground
 from tests.senders.slack_server import TOKEN, SlackServer
 from tests.senders.threaded import serving
 
@@ -46,7 +46,7 @@ def test_killed_after_it_was_stored_it_is_found_and_not_sent_again(
     invoked = ground.invoke(first, "killed")
     wait_until(lambda: len(slack.messages) == 4, 15, "Slack to have stored all four")
     first.kill()
-    assert invoked.result(20).died
+    assert invoked.result(ANSWER_SECONDS).died
     slack.keeps_silent = False
     ground.run_until(ground.closed, ground.runtime({"SLACK_TOKEN": TOKEN}), seconds=60)
     assert len(slack.messages) == 4, "each once"

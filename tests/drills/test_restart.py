@@ -11,9 +11,9 @@ from fencepost.store.migrate import migrate
 from rig.ground import wait_until
 from rig.postgres import LocalPostgres, local_postgres
 from rig.receiver import local_provider
-from tests.drills.ground import Ground
+from tests.drills.ground import ANSWER_SECONDS, Ground
 
-NOTIFICATIONS = 150
+NOTIFICATIONS = 300
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def crash_in_mid_run(ground: Ground, server: LocalPostgres) -> None:
     server.start()
     ground.connection.close()
     ground.connection = psycopg.connect(server.url, autocommit=True)
-    results = [one.result(40) for one in invoked]
+    results = [one.result(ANSWER_SECONDS) for one in invoked]
     assert any(
         result.summary is not None and result.summary["exchange_troubles"] for result in results
     ), f"no run noticed the crash: {results}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rig.event_source import Cloud, EventSource, Queue, local_cloud
+from rig.event_source import Cloud, EventSource, Queue, event_of, local_cloud
 from rig.ground import ROOT, wait_until
 from rig.receiver import SECRET
 from rig.runtimes import Runtime
@@ -52,9 +52,9 @@ def test_two_ticks_that_do_not_get_through_send_one_wave_and_its_runs_finish(
     ground: Ground, cloud: Cloud, queue: Queue, tmp_path: Path
 ) -> None:
     ground.channel(slots=2)
-    due = len(ground.enqueue(600, "slow"))
     around = environment(cloud, queue, messages_max=2)
-    ticks = [ground.runtime(around, timeout_seconds=SECONDS) for _ in range(2)]
+    ticks = [ground.warm(ground.runtime(around, timeout_seconds=SECONDS)) for _ in range(2)]
+    due = len(ground.enqueue(600, "slow"))
     for answer in [ground.invoke(tick) for tick in ticks]:
         summary = answer.result().summary
         assert summary is not None
@@ -85,6 +85,7 @@ def test_two_ticks_that_do_not_get_through_send_one_wave_and_its_runs_finish(
 
 
 def backfill(ground: Ground, around: dict[str, str], folder: Path, number: int) -> Runtime:
+    """Warm: it has answered something."""
     own = {
         "DATABASE_URL": ground.url,
         "FENCEPOST_INSTALLATION": INSTALLATION,
@@ -92,10 +93,13 @@ def backfill(ground: Ground, around: dict[str, str], folder: Path, number: int) 
         **TIMING,
         **around,
     }
-    return Runtime(
+    runtime = Runtime(
         own,
         timeout_seconds=SECONDS,
         folder=folder,
         name=f"drain-{number}",
         task_root=ROOT / "functions" / "backfill",
     ).start()
+    nothing = event_of([{"MessageId": "0", "ReceiptHandle": "0", "Body": "no command"}])
+    wait_until(lambda: runtime.invoke(nothing).summary is not None, 30, "a warm start")
+    return runtime

@@ -8,7 +8,7 @@ import pytest
 
 from rig.ground import wait_until
 from rig.runtimes import Runtime
-from tests.drills.ground import Ground, event
+from tests.drills.ground import ANSWER_SECONDS, Ground, event
 
 NOTIFICATIONS = 240
 ACCIDENTS = 8
@@ -30,7 +30,7 @@ class Schedule:
 
     def stop(self) -> None:
         self._stop.set()
-        self._thread.join(30)
+        self._thread.join(ANSWER_SECONDS)
         assert not self._thread.is_alive()
 
     def _tick(self) -> None:

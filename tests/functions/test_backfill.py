@@ -98,7 +98,7 @@ class TestBatch:
             other.commit()
             other.execute("lock table fencepost.closed in access exclusive mode")
             held = command("redrive", ids=[1])
-            answer = backfill(batch(enqueue(2), held, enqueue(1)), Context(seconds=5))
+            answer = backfill(batch(enqueue(2), held, enqueue(1)), Context(seconds=7))
             other.rollback()
         assert failed(answer) == ["1", "2"]
         actions = [line["action"] for line in lines(capsys)]

@@ -55,8 +55,8 @@ def test_what_was_delivered_while_the_database_went_away_is_in_the_queue_and_in_
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv("FENCEPOST_SEND_TIMEOUT_SECONDS", "3")
-    monkeypatch.setenv("FENCEPOST_LEASE_SECONDS", "8")
+    monkeypatch.setenv("FENCEPOST_SEND_TIMEOUT_SECONDS", "6")
+    monkeypatch.setenv("FENCEPOST_LEASE_SECONDS", "12")
     with local_provider(tmp_path) as provider:
         with psycopg.connect(server.url, autocommit=True) as connection:
             ground = Ground(connection, provider)
@@ -64,7 +64,7 @@ def test_what_was_delivered_while_the_database_went_away_is_in_the_queue_and_in_
             ground.enqueue(SENT, "gate")
         accident = threading.Thread(target=database_goes_away, args=(server, provider))
         accident.start()
-        summary = deliver(tick, Context(seconds=7.0))
+        summary = deliver(tick, Context(seconds=11.0))
         accident.join()
     assert (summary["ended"], summary["unsaid"], summary["delivered"]) == ("unsaid", SENT, 0)
     (message,) = queue.receive_messages(MaxNumberOfMessages=10)

@@ -216,7 +216,7 @@ def test_a_migration_that_waits_is_cut_and_rolled_back_in_time_to_be_answered(
         with connection.transaction():
             connection.execute("lock table fencepost.migration in access exclusive mode")
             going_on = thread.submit(migrate, stack.event("Update"), Context(seconds=seconds))
-            going_on.result(timeout=20)
+            going_on.result(timeout=120)
         told = stack.answers[0].told
         assert told["Status"] == "FAILED"
         others = "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
