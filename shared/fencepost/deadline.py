@@ -29,16 +29,19 @@ class Deadline:
         self._when = when
         self._turns = turns
         self._asked = asked
-        self._scope = asyncio.timeout(None)
+        self._ended = False  # by the deadline
 
     async def __aenter__(self) -> None:
-        await self._scope.__aenter__()
+        work = asyncio.current_task()
+        if work is None:
+            raise RuntimeError("a deadline is somebody's: it needs a task")
+        self._work, self._stops_before = work, work.cancelling()
+        _ASKED[work] = self._asked  # the innermost decides
         loop = asyncio.get_running_loop()
-        if (work := asyncio.current_task()) is not None:
-            _ASKED[work] = self._asked  # the innermost decides
-        if self._when <= loop.time():
-            self._scope.reschedule(self._when)  # there was no time at all: nothing begins
-        self._alarm: asyncio.Handle = loop.call_at(self._when, self._due, self._turns)
+        if self._when <= loop.time():  # there was no time at all: nothing begins
+            self._alarm: asyncio.Handle = loop.call_soon(self._end)
+        else:
+            self._alarm = loop.call_at(self._when, self._due, self._turns)
 
     async def __aexit__(
         self,
@@ -46,15 +49,24 @@ class Deadline:
         raised: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """As `asyncio.timeout` does it: who was stopped from outside too stays stopped."""
         self._alarm.cancel()
-        await self._scope.__aexit__(kind, raised, trace)
+        if not self._ended:
+            return
+        stops = self._work.uncancel()
+        if stops <= self._stops_before and kind is asyncio.CancelledError:
+            raise TimeoutError from raised
 
     def _due(self, turns_left: int) -> None:
         loop = asyncio.get_running_loop()
         if turns_left > 0 and self._asked():
             self._alarm = loop.call_soon(self._due, turns_left - 1)
         else:
-            self._scope.reschedule(loop.time())
+            self._end()
+
+    def _end(self) -> None:
+        self._ended = True
+        self._work.cancel()
 
 
 def stop(work: asyncio.Task[Any]) -> None:

@@ -96,17 +96,22 @@ class Drive:
 
     async def _next(self) -> Event:
         """The next event, or a tick at the instant the machine named. An event that is there goes first."""
-        event: Event | BaseException = Tick()
-        try:
-            async with asyncio.timeout(self._sleep_seconds() if self._events.empty() else None):
-                event = await self._events.get()
-        except TimeoutError:
-            await self._let_land()
-            if not self._events.empty():
-                event = self._events.get_nowait()
+        event: Event | BaseException
+        if self._events.empty():
+            event = await self._waited()
+        else:
+            event = self._events.get_nowait()
         if isinstance(event, BaseException):
             raise event
         return event
+
+    async def _waited(self) -> Event | BaseException:
+        try:
+            async with asyncio.timeout(self._sleep_seconds()):
+                return await self._events.get()
+        except TimeoutError:
+            await self._let_land()
+            return Tick() if self._events.empty() else self._events.get_nowait()
 
     async def _let_land(self) -> None:
         """Before a tick that stops sends or ends the run: what came while the runtime stood still goes first."""
@@ -139,7 +144,9 @@ class Drive:
 
     def _send(self, claimed: Claimed, seconds: float) -> None:
         self._launch(
-            claimed.held, lambda: self._attempt(claimed, seconds), unbegun=never_began(claimed)
+            claimed.held,
+            lambda: self._attempt(claimed, seconds),
+            unbegun=lambda: never_began(claimed),
         )
 
     async def _attempt(self, claimed: Claimed, seconds: float) -> Replied:
@@ -152,20 +159,24 @@ class Drive:
         self._launch(
             claimed.held,
             lambda: ask(sender, claimed, timeout_seconds=seconds),
-            unbegun=Asked(claimed.held, None),
+            unbegun=lambda: Asked(claimed.held, None),
         )
 
     def _launch(
-        self, held: Held, work: Callable[[], Coroutine[Any, Any, Landing]], *, unbegun: Landing
+        self,
+        held: Held,
+        work: Callable[[], Coroutine[Any, Any, Landing]],
+        *,
+        unbegun: Callable[[], Landing],
     ) -> None:
-        """Let it fly. `unbegun` is what it comes to when it is stopped before its first step."""
+        """Let it fly. `unbegun` says what it comes to when it is stopped before its first step."""
         if held in self._flights:
             raise RuntimeError(f"{held} is in flight already")
         flight = self._flights[held] = asyncio.create_task(work())
 
         def landed(_: object) -> None:
             del self._flights[held]
-            self._events.put_nowait(unbegun if flight.cancelled() else _end_of(flight))
+            self._events.put_nowait(unbegun() if flight.cancelled() else _end_of(flight))
 
         flight.add_done_callback(landed)
 

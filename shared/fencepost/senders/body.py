@@ -7,14 +7,14 @@ from typing import Any
 from fencepost.core.outcome import Rejected
 
 DIGEST_BYTES = 16
+JSON = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+)  # made once: json.dumps makes one a call
 
 
 def json_body(content: Any) -> bytes:
     """JSON with sorted keys, unescaped UTF-8. Raises ValueError where `content` has no JSON form."""
-    text = json.dumps(
-        content, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
-    )
-    return text.encode()
+    return JSON.encode(content).encode()
 
 
 def digest_of(*parts: bytes) -> bytes:

@@ -1,6 +1,5 @@
 """Webhooks as Standard Webhooks 1.0.0 wants them. The recipient is a URL; the receiver drops a repeated webhook-id."""
 
-import dataclasses
 import time
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, cast
@@ -83,7 +82,12 @@ class Webhook:
         signed = self._keys.headers(
             id=str(claimed.idempotency_key), timestamp=int(self._now()), body=message.body
         )
-        request = dataclasses.replace(message, headers=message.headers + signed)
+        request = Request(
+            origin=message.origin,
+            target=message.target,
+            headers=message.headers + signed,
+            body=message.body,
+        )
         return await self._transport.send(request, timeout_seconds=timeout_seconds)
 
     def classify(self, claimed: Claimed, reply: Reply) -> Outcome:
