@@ -37,6 +37,17 @@ def test_a_clear_answer_closes(outcome: Outcome, kind: Kind, why: str) -> None:
     assert (answer.word.kind, answer.word.reason, answer.word.outcome) == (kind, why, None)
 
 
+def test_a_recipient_said_to_be_gone_is_closed_with_the_providers_words() -> None:
+    outcome = Unregistered("status unsubscribed", gone_at=1_700_000_000.0, guarded=True)
+    answer = after_asking(a_sent(a_claimed(**DOUBT), facility=ASKABLE), outcome)
+    assert isinstance(answer, CloseUnsent)
+    facts = answer.word.facts
+    assert (facts.reference, facts.detail) == (
+        "gone_at=1700000000.000 guarded",
+        "status unsubscribed",
+    )
+
+
 @pytest.mark.parametrize("outcome", [Failed("never seen"), NotSent("never seen")])
 def test_what_never_arrived_is_sent_now_unless_it_expired_meanwhile(outcome: Outcome) -> None:
     assert isinstance(after_asking(a_sent(a_claimed(**DOUBT)), outcome), SendIt)

@@ -46,6 +46,12 @@ def test_a_message_says_all_that_is_known_and_leaves_out_what_is_not() -> None:
     }
 
 
+def test_a_message_says_which_recipients_are_gone() -> None:
+    gone = Unsaid(Held(NotificationId(1), Fence(1)), AttemptOutcome.REJECTED, NO_FACTS, gone=True)
+    (body,) = evidence_messages("production", RUN, [gone, unsaid(2)])
+    assert [fact.get("unregistered") for fact in json.loads(body)["facts"]] == [True, None]
+
+
 def test_many_words_are_paged_and_none_is_lost() -> None:
     bodies = evidence_messages("production", RUN, [unsaid(n) for n in range(2 * FACTS_MAX + 1)])
     facts = [fact["notification"] for body in bodies for fact in json.loads(body)["facts"]]

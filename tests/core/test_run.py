@@ -11,8 +11,10 @@ from fencepost.core.outcome import (
     Delivered,
     Failed,
     NotSent,
+    Rejected,
     Throttled,
     Uncertain,
+    Unregistered,
 )
 from fencepost.core.step import Finish, Say, Started
 from tests.core.driver import Table, settled
@@ -233,6 +235,18 @@ def test_a_run_that_cannot_speak_finishes_in_time_with_what_it_knows() -> None:
     assert [(word.held, word.outcome) for word in table.finished.unsaid] == [
         (ONE.held, "delivered")
     ]
+
+
+def test_what_finds_no_database_says_too_that_a_recipient_is_gone() -> None:
+    table = Table(hard_end=20.0).answer(ONE, TWO)
+    table.reply(ONE.held, Unregistered("410")).reply(TWO.held, Rejected("400"))
+    while not table.finished:
+        table.fail(Failure.AWAY) if table.of(Say) else table.wake()
+    unsaid = table.finished.unsaid
+    assert {(word.held, word.outcome, word.gone) for word in unsaid} == {
+        (ONE.held, "rejected", True),
+        (TWO.held, "rejected", False),
+    }
 
 
 # --- failed exchanges

@@ -3,6 +3,7 @@
 import json
 import uuid
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
@@ -320,6 +321,21 @@ class TestEvidence:
         standing = bench.standing(id)
         assert standing.kind == "delivered"
         assert [(one.fence, one.outcome) for one in standing.evidence] == [(1, "delivered")]
+
+    def test_a_recipient_that_is_gone_is_an_event_though_its_run_could_not_say_so(
+        self, bench: PostgresBench, backfill: Function
+    ) -> None:
+        (id, other) = bench.enqueue(2)
+        worker = Worker(bench)
+        helds = [one.held for one in worker.claim()]
+        facts = Facts(status=410, reference="gone_at=1700000000.000", detail="answered 410")
+        words = [Unsaid(held, "rejected", facts, held.id == id) for held in helds]
+        (body,) = evidence_messages("test", worker.run, words)
+        assert failed(backfill(batch(body, body), Context())) == []
+        bench.advance(121)
+        (told,) = bench.rows("select notification, gone_at from fencepost.unregistered()")
+        assert told == (id, datetime.fromtimestamp(1_700_000_000, UTC))
+        assert [one.outcome for one in bench.standing(other).evidence] == ["rejected"]
 
     def test_a_second_delivered_is_counted_where_the_alarm_looks(
         self, bench: PostgresBench, backfill: Function, capsys: pytest.CaptureFixture[str]

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from fencepost.core.asking import after_asking
 from fencepost.core.channel import Facility
+from fencepost.core.doubt import CloseUnsent
 from fencepost.core.exchange import NO_FACTS, Facts, GateWord, Verdict, Word
-from fencepost.core.notification import Claimed, NotificationId
+from fencepost.core.notification import Claimed, Kind, NotificationId
 from fencepost.core.outcome import Unregistered
 from fencepost.core.transition import Sent, transition
 from tests.store.bench import Worker, delivered, uncertain
@@ -96,6 +98,23 @@ def test_a_word_said_again_and_one_of_a_lost_row_make_one_event_each(bench: Post
     assert stale.settle(gone(stale, lost, Unregistered("gone"))) == [Verdict.LATE]
     bench.advance(SETTLING)
     assert sorted(ids(told(bench))) == [second.id, lost.id]
+
+
+def test_one_that_the_provider_tells_when_it_is_asked_is_an_event_too(bench: PostgresBench) -> None:
+    """And a newer fence that is settled by the same answer is none of its own."""
+    bench.enqueue(2)
+    worker = Worker(bench)
+    worker.settle(*(uncertain(one.held) for one in worker.claim()))
+    asked, shadow = worker.claim()
+    (channel,) = (one for one in worker.channels.values() if one.id == asked.channel)
+    sent = Sent(claimed=asked, channel=channel, facility=Facility(), facts=NO_FACTS, roll=0.5)
+    answer = after_asking(sent, Unregistered("status 21610", gone_at=1_700_000_000.0))
+    assert isinstance(answer, CloseUnsent)
+    silent = Word(id=shadow.id, fence=shadow.fence, kind=Kind.DEAD, reason="unregistered")
+    assert worker.settle(answer.word, silent) == [Verdict.APPLIED] * 2
+    bench.advance(SETTLING)
+    ((id, _, gone_at, _),) = told(bench)
+    assert (id, gone_at) == (asked.id, datetime.fromtimestamp(1_700_000_000, UTC))
 
 
 def test_a_reference_that_says_nothing_or_nonsense_sinks_no_word(bench: PostgresBench) -> None:

@@ -192,4 +192,4 @@ def _told(wire: FactWire) -> Told:
         detail=wire.detail,
     )
     held = Held(NotificationId(wire.notification), Fence(wire.fence))
-    return Told(held, wire.outcome, facts)
+    return Told(held, wire.outcome, facts, wire.unregistered)

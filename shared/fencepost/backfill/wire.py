@@ -81,6 +81,7 @@ class FactWire(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     digest: str | None = None
     took_ms: int | None = None
     detail: str | None = None
+    unregistered: bool = False
 
 
 class EvidenceWire(

@@ -1,12 +1,13 @@
 """What an answer about an earlier attempt means for the row in doubt (policy `reconcile`)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from fencepost.core import doubt, reason
 from fencepost.core.backoff import refunds, wait_seconds
 from fencepost.core.doubt import Advice, CloseUnsent, SendIt
-from fencepost.core.exchange import Word
+from fencepost.core.exchange import Facts, Word
+from fencepost.core.gone import gone_words
 from fencepost.core.notification import Claimed, Kind
 from fencepost.core.outcome import (
     CredentialFailure,
@@ -38,7 +39,7 @@ def after_asking(asked: Sent, outcome: Outcome | None) -> Advice | AskLater:
         case Rejected():
             return doubt.closing(claimed, Kind.DEAD, reason.REJECTED)
         case Unregistered():
-            return doubt.closing(claimed, Kind.DEAD, reason.UNREGISTERED)
+            return _gone(claimed, outcome)
         case Failed() | NotSent() if doubt.has_expired(claimed, asked.elapsed_seconds):
             return doubt.closing(claimed, Kind.EXPIRED, reason.EXPIRED)  # while it was asked about
         case Failed() | NotSent():
@@ -49,6 +50,13 @@ def after_asking(asked: Sent, outcome: Outcome | None) -> Advice | AskLater:
             return _later(asked, None)
         case _:
             assert_never(outcome)
+
+
+def _gone(claimed: Claimed, outcome: Unregistered) -> CloseUnsent:
+    """With the provider's words, as after a send: by them the database makes an event of it, for producers."""
+    facts = Facts(reference=gone_words(outcome), detail=outcome.reason)
+    closing = doubt.closing(claimed, Kind.DEAD, reason.UNREGISTERED)
+    return CloseUnsent(replace(closing.word, facts=facts))
 
 
 def _later(asked: Sent, retry_after_seconds: float | None) -> CloseUnsent | AskLater:

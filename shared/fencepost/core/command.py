@@ -121,6 +121,7 @@ class Told:
     held: Held
     outcome: AttemptOutcome
     facts: Facts
+    gone: bool = False  # the recipient is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ Version 1 of `evidence` is what a run says of its sends when it cannot reach the
 
     {"fencepost": 1, "command": "evidence", "installation": "…", "run": "<uuid>",
      "facts": [{"notification": 1, "fence": 2, "outcome": "delivered", "phase": "answered", "status": 200,
-                "reference": "…", "digest": "<hex>", "took_ms": 12, "detail": "…"}, …]}
+                "reference": "…", "digest": "<hex>", "took_ms": 12, "detail": "…", "unregistered": true}, …]}
 
 Members of a fact that are not known are left out. Saying it twice is harmless: evidence is idempotent.
 
@@ -58,6 +58,7 @@ def _fact(word: Unsaid) -> dict[str, object]:
         "digest": None if facts.digest is None else facts.digest.hex(),
         "took_ms": facts.took_ms,
         "detail": _cut(facts.detail),
+        "unregistered": word.gone or None,
     }
     return {name: value for name, value in known.items() if value is not None}
 

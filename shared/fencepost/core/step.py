@@ -125,6 +125,7 @@ class Unsaid:
     held: Held
     outcome: str  # an AttemptOutcome
     facts: Facts
+    gone: bool = False  # the recipient is
 
 
 Command = Say | Send | Ask | Cancel | Report | Finish

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fencepost.core import reason
 from fencepost.core.exchange import Facts, Word
 from fencepost.core.notification import AttemptOutcome, ChannelId, Claimed, Held, Kind
-from fencepost.core.outcome import Outcome
+from fencepost.core.outcome import Outcome, Unregistered
 from fencepost.core.step import Unsaid
 
 NOT_DELIVERED = frozenset(
@@ -122,7 +122,7 @@ class Words:
         """Knowledge of sends that no database has confirmed."""
         left = (*self._untold, *self._given_up, *self._words.values())
         return tuple(
-            Unsaid(said.word.held, outcome.value, facts)
+            Unsaid(said.word.held, outcome.value, facts, isinstance(said.outcome, Unregistered))
             for said in left
             if said.knowledge is not None
             for outcome, facts in (said.knowledge,)

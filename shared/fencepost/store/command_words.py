@@ -49,6 +49,7 @@ def evidence(evidence: Evidence) -> dict[str, Any]:
         "outcomes": [fact.outcome.value for fact in facts],
         "references": [clean(fact.facts.reference) for fact in facts],
         "details": [clean(_detail(fact.facts)) for fact in facts],
+        "gone": [fact.gone for fact in facts],
     }
 
 

@@ -283,11 +283,15 @@ end $f$;
 -- ---------------------------------------------------------------------------------------------------------------- evidence
 
 -- What a run knew and could not say: the words it would have said too late. Verdicts as in an exchange: L and U written down, R known before, C a conflict.
-create function fencepost.run_evidence(p_run uuid, p_ids bigint[], p_fences bigint[], p_outcomes fencepost.outcome[], p_references text[], p_details text[]) returns text
-language plpgsql security definer
+create function fencepost.run_evidence(p_run uuid, p_ids bigint[], p_fences bigint[], p_outcomes fencepost.outcome[], p_references text[], p_details text[],
+  p_gone boolean[]) returns text language plpgsql security definer
 set search_path = pg_catalog, pg_temp set jit = off set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $f$
 begin
   perform 1 from (select distinct w.id from unnest(p_ids) as w(id) order by w.id) w, lateral (select 1 from fencepost.queue q where q.notification_id = w.id for update) q;
+  if true = any(p_gone) then                                -- the recipients are
+    perform fencepost.settle_unregistered_(p_ids, p_fences, p_outcomes, (select array_agg(case when g.gone then 'unregistered' end order by g.ord)
+                                             from unnest(p_gone) with ordinality as g(gone, ord)), p_references, p_details);
+  end if;
   return coalesce(fencepost.late_(p_run, p_ids, p_fences, p_outcomes, p_references, p_details, '{}', '{}'), '');
 end $f$;

@@ -37,7 +37,8 @@ begin
   on conflict do nothing;
 end $f$;
 
--- The settle words among these that say it. (The reference of such an attempt is what the provider said of it: core/gone.py.)
+-- The settle words among these that say it: of a send, or of an earlier one that the provider was asked about (nothing was begun, but there are words
+-- of the provider's). The reference is what the provider said of it (core/gone.py).
 create function fencepost.settle_unregistered_(s_ids bigint[], s_fences bigint[], s_outcomes fencepost.outcome[], s_reasons text[], s_references text[], s_details text[])
 returns void language plpgsql as $f$
 declare v_ids bigint[]; v_fences bigint[]; v_gone_ats timestamptz[]; v_guarded boolean[]; v_whys text[];
@@ -46,7 +47,7 @@ begin
          array_agg(coalesce(w.reference like '%guarded', false)), array_agg(w.detail)
     into v_ids, v_fences, v_gone_ats, v_guarded, v_whys
     from unnest(s_ids, s_fences, s_outcomes, s_reasons, s_references, s_details) as w(id, fence, outcome, reason, reference, detail)
-   where w.reason = 'unregistered' and w.outcome = 'rejected';
+   where w.reason = 'unregistered' and (w.outcome = 'rejected' or w.outcome is null and w.detail is not null);
   if v_ids is not null then perform fencepost.note_unregistered_(v_ids, v_fences, v_gone_ats, v_guarded, v_whys); end if;
 end $f$;
 
