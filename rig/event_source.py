@@ -17,7 +17,6 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from rig.ground import free_port
 from rig.invoked import Invoked
 from rig.runtimes import Runtime
 
@@ -52,7 +51,7 @@ class Cloud:
 def local_cloud() -> Iterator[Cloud]:
     from moto.server import ThreadedMotoServer
 
-    server = ThreadedMotoServer("127.0.0.1", free_port(), verbose=False)
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     try:
         host, port = server.get_host_and_port()

@@ -68,6 +68,7 @@ class LocalPostgres:
         self.settings = {**DEFAULTS, **settings}
         self.process: subprocess.Popen[bytes] | None = None
         self._watch: subprocess.Popen[bytes] | None = None
+        self._chosen = port is not None
         self.port = _free_port(port or 0)
 
     @property
@@ -78,6 +79,8 @@ class LocalPostgres:
         """Start (after a first initdb) and return the URL of the superuser once connections are taken."""
         if not (self.data / "PG_VERSION").exists():
             self._initialise()
+            if not self._chosen:
+                self.port = _free_port()  # anew: that took seconds, and others look for ports too
         options = [f"-c{name}={value}" for name, value in self.settings.items()]
         command = [str(self.binaries / "postgres"), "-D", str(self.data), "-p", str(self.port)]
         with (self.folder / "postgres.log").open("ab") as log:
@@ -100,7 +103,7 @@ class LocalPostgres:
         """SIGINT: fast shutdown. SIGQUIT: immediate, as a crash."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(sig)
-            self.process.wait(20)
+            self.process.wait(120)
         if self._watch is not None:
             self._watch.kill()
             self._watch.communicate()
@@ -142,7 +145,7 @@ class LocalPostgres:
     def _await_ready(self) -> None:
         assert self.process is not None
         probe = [str(self.binaries / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
-        for _ in range(600):
+        for _ in range(2400):
             if subprocess.run(probe).returncode == 0:
                 return
             if self.process.poll() is not None:

@@ -16,7 +16,7 @@ from tests.store.postgres_bench import PostgresBench
 
 MODULE = (sys.executable, "-m", "fencepost_cli")
 SCRIPT = (str(Path(sys.executable).parent / "fencepost"),)
-TIMEOUT_SECONDS = 60.0
+TIMEOUT_SECONDS = 240.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,7 +167,7 @@ class TestEnqueue:
         )
         wait_until(lambda: enqueued(bench) > 0, 30, "the first message to be done")
         going.send_signal(signal.SIGINT)
-        _, told = going.communicate(timeout=30)
+        _, told = going.communicate(timeout=240)
         assert going.returncode == 130
         assert 0 < enqueued(bench) < 40_000
         (id,) = re.findall(r"the same again with --id (\S+) goes on", told)

@@ -160,7 +160,7 @@ def test_whoever_reads_the_output_may_go_away(
         stdout=write,
         stderr=subprocess.PIPE,
         env={**environment(database_url), "PYTHONUNBUFFERED": unbuffered},
-        timeout=60,
+        timeout=240,
     )
     os.close(write)
     assert (done.returncode, done.stderr) == (141, b"")

@@ -11,7 +11,6 @@ import pytest
 from moto.server import ThreadedMotoServer
 from psycopg.conninfo import make_conninfo
 
-from rig.ground import free_port
 from rig.receiver import local_provider
 from tests.drills.ground import Ground, event
 from tests.store.guarded import PASSWORD, ROLE, Guarded, guarded_postgres
@@ -30,10 +29,9 @@ def guarded() -> Iterator[Guarded]:
 @pytest.fixture
 def aws() -> Iterator[str]:
     """Where AWS is."""
-    port = free_port()
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=port, verbose=False)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
-    yield f"http://127.0.0.1:{port}"
+    yield "http://{}:{}".format(*server.get_host_and_port())
     server.stop()
 
 

@@ -15,7 +15,7 @@ BODY = b'{"title":"one"}'
 class Sender:
     """One kept connection to a provider."""
 
-    def __init__(self, url: str, timeout_seconds: float = 5) -> None:
+    def __init__(self, url: str, timeout_seconds: float = 30) -> None:
         where = urlsplit(url)
         assert where.hostname is not None
         self.connection = http.client.HTTPConnection(

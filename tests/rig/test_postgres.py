@@ -24,6 +24,6 @@ def test_it_serves_until_it_is_asked_to_end(tmp_path: Path) -> None:
         with pytest.raises(OSError, match="in use"):
             LocalPostgres(tmp_path, port=int(url.partition("127.0.0.1:")[2].partition("/")[0]))
         served.terminate()
-        assert served.wait(30) == 0
+        assert served.wait(120) == 0
     with pytest.raises(psycopg.OperationalError, match="refused"):
         psycopg.connect(url)

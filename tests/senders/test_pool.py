@@ -45,7 +45,7 @@ async def test_waiting_for_a_place_counts_and_is_not_sent() -> None:
         server = await on.serve(silent)
         first = asyncio.ensure_future(on.send())
         await until(lambda: len(server.log.requests) == 1, "the first arrived")
-        reply = await on.send(timeout_seconds=0.3)
+        reply = await on.send(timeout_seconds=0.5)
         assert (reply.phase, reply.reason) == (Phase.NOT_SENT, Trouble.TIMEOUT)
         assert (server.log.connections, len(server.log.requests)) == (1, 1)
         first.cancel()
@@ -209,7 +209,7 @@ def test_a_goodbye_that_waited_through_a_freeze_is_heard_before_the_first_send()
     loop.run_until_complete(on.transport.wake())
     assert loop.run_until_complete(on.send()).phase is Phase.ANSWERED
     loop.run_until_complete(on.transport.close())
-    serving.join(20)
+    serving.join(120)
     listener.close()
     loop.close()
 

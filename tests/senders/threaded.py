@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from tests.senders.peers import Script, Server
 
-BOUND_SECONDS = 20.0
+BOUND_SECONDS = 120.0
 
 
 @contextmanager

@@ -56,7 +56,7 @@ def pooler(
             yield url
         finally:
             process.terminate()
-            process.wait(10)
+            process.wait(120)
 
 
 @contextlib.contextmanager
@@ -69,7 +69,7 @@ def free_port() -> Iterator[int]:
 
 def await_ready(port: int, process: subprocess.Popen[bytes]) -> None:
     """Until it takes connections, whoever they may be of."""
-    for _ in range(500):
+    for _ in range(5000):
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return
         if process.poll() is not None:

@@ -172,7 +172,7 @@ def test_a_duplicate_waits_for_the_first_and_takes_over_when_that_rolls_back(
                 [(_, first, *_)] = many(connection, [{"dedupe_key": key}])
                 waiting = pool.submit(many, other, [{"dedupe_key": key}])
                 wait_until_blocked(connection, other)
-            [(_, second, created, *_)] = waiting.result(10)
+            [(_, second, created, *_)] = waiting.result(120)
         assert (second == first, created) == (commits, not commits)
 
 
@@ -193,7 +193,7 @@ def test_the_same_keys_in_opposite_orders_at_once_never_deadlock(database_url: s
         with psycopg.connect(database_url) as session:
             ids: list[int] = []
             for round_ in range(5):
-                together.wait(20)
+                together.wait(120)
                 rows = [{"dedupe_key": f"{round_}-{key}"} for key in order]
                 answers = dict(zip(order, (row[1] for row in many(session, rows)), strict=True))
                 ids += [answers[key] for key in keys]

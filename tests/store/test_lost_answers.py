@@ -92,8 +92,8 @@ def test_the_same_words_while_the_first_call_still_runs(bench: PostgresBench, ki
             if killed:
                 bench.rows("select pg_terminate_backend(%s)", [first.pid])
             gate.commit()
-            again = answer.result(20)
-        assert (lost.exception(20) is None) is not killed
+            again = answer.result(120)
+        assert (lost.exception(120) is None) is not killed
     expected = Verdict.APPLIED if killed else Verdict.REPEATED
     assert again.verdicts == (expected,) * 5
     assert len(again.claimed) == 5
@@ -134,7 +134,7 @@ def test_a_cancelled_call_leaves_a_store_that_dials_anew(bench: PostgresBench) -
         )
         saying.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(saying, 5)
+            await asyncio.wait_for(saying, 60)
 
     with session(bench.url) as gate:
         gate.rows("select 1 from fencepost.run where id = %s for update", [worker.run])

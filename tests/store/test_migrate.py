@@ -87,7 +87,7 @@ def test_two_that_start_at_once_share_the_work_and_both_succeed(empty_url: str) 
 
     def one(_: int) -> list[str]:
         with psycopg.connect(empty_url) as connection:
-            together.wait(10)
+            together.wait(120)
             return migrate(connection)
 
     with ThreadPoolExecutor(2) as pool:
@@ -169,8 +169,8 @@ def test_nothing_is_left_in_the_session(empty_url: str) -> None:
 def test_a_statement_timeout_of_the_session_does_not_cut_a_file(
     empty_url: str, schema: Path
 ) -> None:
-    (schema / "500_slow.sql").write_text("select pg_sleep(0.2);")
-    with psycopg.connect(empty_url, options="-c statement_timeout=100ms") as connection:
+    (schema / "500_slow.sql").write_text("select pg_sleep(0.8);")
+    with psycopg.connect(empty_url, options="-c statement_timeout=500ms") as connection:
         assert migrate(connection, schema=schema)[-1] == "500_slow"
 
 

@@ -29,7 +29,7 @@ def race(bench: PostgresBench, first: Act, second: Act) -> None:
         waits = do(second, two)
         until_waiting(bench.admin, two.pid)
         one.commit()
-        waits.result(20)
+        waits.result(120)
         two.commit()
 
 
@@ -123,7 +123,7 @@ def test_a_takeover_against_the_old_holders_word(bench: PostgresBench, word_firs
             waits = do(two.say, old, retry(held, 60))
             until_waiting(bench.admin, two.pid)
             one.commit()
-            assert waits.result(20).verdicts == (Verdict.LATE,)
+            assert waits.result(120).verdicts == (Verdict.LATE,)
     standing = bench.standing(id)
     assert (standing.fence, standing.leased) == ((1, False) if word_first else (2, True))
     assert len(standing.ledger) == 1

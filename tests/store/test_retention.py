@@ -107,7 +107,7 @@ def test_a_step_waits_for_nobody(bench: PostgresBench) -> None:
     bench.advance(15 * DAY)
     with session(bench.url) as other, psycopg.connect(bench.url, autocommit=True) as impatient:
         other.rows("select 1 from fencepost.run where id = %s for update", [held.run])
-        impatient.execute("set lock_timeout = '1ms'")
+        impatient.execute("set lock_timeout = '200ms'")
         found = impatient.execute("select journal, runs, more from fencepost.prune()").fetchall()
     assert found == [(2, 1, False)]
     assert bench.rows("select id from fencepost.run") == [(held.run,)]

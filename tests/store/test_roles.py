@@ -377,7 +377,7 @@ def test_databases_of_one_server_may_be_migrated_at_once(fresh_server: str) -> N
     def one(name: str) -> list[str]:
         url = make_conninfo(fresh_server, user="maker", dbname=name)
         with psycopg.connect(url, autocommit=True) as maker:
-            together.wait(10)
+            together.wait(120)
             migrate(maker)
             return boundary_missing(maker)
 

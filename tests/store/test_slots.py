@@ -57,7 +57,7 @@ def test_a_storm_of_runs_on_few_slots_delivers_everything_once() -> None:
 
         def one(ticker: Ticker) -> int | None:
             ticker.on(url)
-            together.wait(20)
+            together.wait(120)
             try:
                 return delivered(ticker.tick(8.0))
             except StoreFailed as failed:
