@@ -59,10 +59,13 @@ def _row(row: "ChannelStatus") -> tuple[str, ...]:
 
 
 def _state(row: "ChannelStatus") -> str:
-    """Open, paused, or not to be sent on: both, where both are."""
-    pause = pause_in_words(row.paused, row.paused_for_seconds, row.pause_reason)
-    if row.skip_reason is None:
-        return pause
-    since = spoken(max(row.skipped_for_seconds or 0, 0))
-    skip = f"no worker can send ({since}): {row.skip_reason}"
-    return f"{pause}; {skip}" if row.paused else skip
+    """Open, paused, or not to be sent on; and what waits for an operator's word on recipients that may be gone."""
+    said = []
+    if row.skip_reason is not None:
+        since = spoken(max(row.skipped_for_seconds or 0, 0))
+        said.append(f"no worker can send ({since}): {row.skip_reason}")
+    if row.paused or not said:
+        said.insert(0, pause_in_words(row.paused, row.paused_for_seconds, row.pause_reason))
+    if row.withheld:
+        said.append(f"{row.withheld} said to be gone are withheld (fencepost unregistered list)")
+    return "; ".join(said)

@@ -150,6 +150,22 @@ class TestUnregistered:
         assert "told (said by" in fencepost("unregistered", "list").out
         assert fencepost("unregistered", "list", "--withheld").out == "none\n"
 
+    def test_status_says_how_many_are_withheld(
+        self, bench: PostgresBench, fencepost: Fencepost
+    ) -> None:
+        self.gone(bench, 20)
+        bench.advance(121)
+        bench.rows("select * from fencepost.unregistered()")
+        held(bench, "post")
+        assert "20 said to be gone are withheld" in fencepost("status").out
+        counts = {
+            one["channel"]: one["withheld"]
+            for one in fencepost("status", "--json").json["channels"]
+        }
+        assert (counts["web"], counts["post"]) == (20, 0)
+        fencepost("unregistered", "resolve", "--channel", "web", "--true")
+        assert "withheld" not in fencepost("status").out
+
     def test_a_mass_found_false_is_forgotten(
         self, bench: PostgresBench, fencepost: Fencepost
     ) -> None:

@@ -92,6 +92,9 @@ class ChannelStatus:
     skip_reason: str | None = None  # why the last run that looked cannot send on it
     skipped_at: str | None = None  # since when
     skipped_for_seconds: float | None = None
+    withheld: int = (
+        0  # recipients said to be gone of which nobody is told before an operator's word
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -172,12 +172,12 @@ begin
 end $f$;
 
 -- One row a channel. Counting stops after p_at_most rows of each (channel, priority, due or scheduled) and of each (parked kind): the figures are then
--- lower bounds and say so (open_more, parked_more). The oldest due age is exact. Null p_at_most: count everything.
+-- lower bounds and say so (open_more, parked_more). withheld: recipients said to be gone that nobody is told of before an operator's word. The oldest due age is exact. Null p_at_most: count everything.
 --   due: may be claimed now (gates apart) · scheduled: due later · leased · in_doubt: of these, an earlier attempt is unknown, or its lease ran out
 create function fencepost.status_report(p_at_most int default 50000) returns table (
   channel text, sender text, due bigint, scheduled bigint, leased bigint, in_doubt bigint, open_more boolean, oldest_due_seconds float8,
   dead bigint, uncertain bigint, parked_more boolean, paused boolean, paused_for_seconds float8, pause_reason text,
-  skip_reason text, skipped_at text, skipped_for_seconds float8)
+  skip_reason text, skipped_at text, skipped_for_seconds float8, withheld bigint)
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 set jit = off set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off as $f$
 #variable_conflict use_column
@@ -200,7 +200,8 @@ begin
            case when c.paused_until > v_now then c.pause_reason end,
            case when c.skip_revision = c.revision then c.skip_reason end,           -- what was said of an earlier revision is no longer true
            case when c.skip_revision = c.revision then fencepost.instant_(c.skipped_at) end,
-           case when c.skip_revision = c.revision then -fencepost.seconds_until_(c.skipped_at) end
+           case when c.skip_revision = c.revision then -fencepost.seconds_until_(c.skipped_at) end,
+           (select count(*) from (select 1 from fencepost.unregistered u where u.channel = c.id and u.place is null and u.withheld is not null limit p_at_most) u)
       from (select * from fencepost.channel c order by c.name collate "C" offset 0) c,
         lateral (
           select coalesce(sum(s.due), 0)::bigint as due, coalesce(sum(s.scheduled), 0)::bigint as scheduled, coalesce(sum(s.leased), 0)::bigint as leased,

@@ -21,6 +21,7 @@ create table fencepost.unregistered (
   primary key (notification_id, fence));
 alter sequence fencepost.unregistered_place owned by fencepost.unregistered.place;
 create index unregistered_channel on fencepost.unregistered (channel, at);
+create index unregistered_withheld on fencepost.unregistered (channel) where place is null and withheld is not null;
 create index unregistered_new on fencepost.unregistered (at) where place is null and withheld is null;
 
 create function fencepost.unregistered_settling_() returns interval language sql immutable as $$select interval '2 min'$$;
