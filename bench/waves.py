@@ -23,13 +23,13 @@ async def waves(url: str, slots: int) -> None:
     channels = await run.begin()
     sender = registry.sender(channels[0])
     while claimed := await run.say(claim=True):
-        sent = await asyncio.gather(*(_sent(sender, row) for row in claimed))
+        sent = await asyncio.gather(*(sent(sender, row) for row in claimed))
         run.words = tuple(word for word in sent if word is not None)
     await registry.close()
     await run.store.close()
 
 
-async def _sent(sender: Sender, claimed: Claimed) -> Word | None:
+async def sent(sender: Sender, claimed: Claimed) -> Word | None:
     replied = await attempt(
         sender, claimed, timeout_seconds=SEND_TIMEOUT_SECONDS, clock=time.monotonic
     )

@@ -30,6 +30,11 @@ ANSWER_MS = 100
 TAIL_MEDIAN_MS = 50
 TAIL_SIGMA = math.log(10) / NormalDist().inv_cdf(0.99)  # p99 = 10 * p50
 TAIL_SEED = 7
+PROGRAMS = {
+    "loop": ("bench.deliver", "loop"),
+    "waves": ("bench.deliver", "waves"),
+    "bare": ("bench.bare",),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,17 +66,22 @@ def _steady(server: Server, plan: Plan) -> Table:
     for protocol, slots, at_full_scale in cases:
         due = plan.rows(at_full_scale)
         with provider(protocol) as (folder, url):
-            once = partial(
-                _sent, server, folder, url, rhythm="loop", slots=slots, due=due, delay=steady
-            )
-            taken = [once() for _ in range(plan.repeats)]
-        ideal = slots * 1000 / ANSWER_MS
+            rhythms = {
+                rhythm: partial(
+                    _sent, server, folder, url, rhythm=rhythm, slots=slots, due=due, delay=steady
+                )
+                for rhythm in ("bare", "loop")
+            }
+            both = interleaved(rhythms, plan.repeats)
+        taken, ideal = both["loop"], slots * 1000 / ANSWER_MS
+        against = ratio([one.rate for one in taken], [one.rate for one in both["bare"]])
         rate = median(one.rate for one in taken)
         rows.append(
             (
                 f"{protocol}, {slots:,}",
                 number(rate),
                 f"{rate / ideal:.1%} of {ideal:,.0f}",
+                f"{against:.1%}",
                 f"{median(one.exchanges for one in taken):.3f}",
                 f"{median(one.cpu_ms for one in taken):.3f}",
                 number(median(one.rss_mib for one in taken)),
@@ -79,12 +89,21 @@ def _steady(server: Server, plan: Plan) -> Table:
         )
     return Table(
         title=f"Real sends, {ANSWER_MS} ms answers, PostgreSQL {server.version}",
-        columns=("in flight", "sends/s", "of ideal", "exchanges/n", "CPU ms/send", "RSS MiB"),
+        columns=(
+            "in flight",
+            "sends/s",
+            "of ideal",
+            "of bare sends",
+            "exchanges/n",
+            "CPU ms/send",
+            "RSS MiB",
+        ),
         rows=rows,
         notes=(
             "The worker of the deliver function (engine, store, webhook sender, transport) on one core; PostgreSQL and "
             "the provider (TLS, httpunk's server) share the other. Start, first connections and end included.",
-            "Ideal: in flight ÷ answer time.",
+            "Ideal: in flight ÷ answer time. Bare: the same rows by the same sender, claimed before and settled after, "
+            "so what this transport reaches against this provider, on this machine, with no database at all.",
         ),
     )
 
@@ -139,13 +158,13 @@ def _sent(
         connection.execute(statement("channel_slots"), {"slots": slots})
         load_fencepost(connection, due, lambda number: f"{url}/after/{delay(number)}")
         connection.execute("vacuum analyze")
-        arguments = [rhythm, database, str(slots), str(CLIENT_CORE)]
+        arguments = [*PROGRAMS[rhythm], database, str(slots), str(CLIENT_CORE)]
         environment = {
             "PYTHONPATH": os.pathsep.join(sys.path),
             "SSL_CERT_FILE": str(folder / "ca.pem"),
             "BENCH_SECRET": SECRET,
         }
-        with Crew([[sys.executable, "-m", "bench.deliver", *arguments]], environment) as crew:
+        with Crew([[sys.executable, "-m", *arguments]], environment) as crew:
             crew.await_ready()
             crew.say("go")
             (told,) = crew.results()
