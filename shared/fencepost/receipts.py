@@ -51,7 +51,8 @@ class Tally:
     bug: str | None = None  # the last, where it was
 
     def line(self) -> Line:
-        level = Level.WARNING if self.answers["refused"] or self.bug else Level.INFO
+        bad = self.answers["refused"] or self.answers["credentials"] or self.bug
+        level = Level.WARNING if bad else Level.INFO
         silent = self.taken - self.answers.total()
         heard = {"asked": self.taken, **self.answers, "silent": silent}
         return Line(level, "receipts", heard | ({"bug": self.bug} if self.bug else {}))
@@ -60,6 +61,8 @@ class Tally:
 def _kind(each: ReceiptTold) -> str:
     if each.gone is not None:
         return "unregistered"
+    if each.pause_seconds is not None:
+        return "credentials"
     match each.reason:
         case None:
             return "delivered"

@@ -15,6 +15,7 @@ from fencepost.core.outcome import (
     Unregistered,
 )
 from fencepost.core.receipt import ReceiptDue, told
+from fencepost.core.transition import CREDENTIAL_PAUSE_SECONDS
 
 A = AttemptOutcome
 DUE = ReceiptDue(id=NotificationId(7), fence=Fence(2), channel=ChannelId(1), reference="T")
@@ -40,3 +41,5 @@ def test_what_a_receipt_comes_to(
     assert word.due is DUE
     assert (word.outcome, word.reason, word.detail) == (outcome, reason, detail)
     assert word.gone == (receipt if isinstance(receipt, Unregistered) else None)
+    pauses = isinstance(receipt, CredentialFailure)
+    assert word.pause_seconds == (CREDENTIAL_PAUSE_SECONDS if pauses else None)

@@ -164,7 +164,8 @@ def test_what_a_receipt_says_is_counted_and_a_refusal_stands_out() -> None:
         "asked": 6,
         "delivered": 1,
         "unregistered": 1,
-        "refused": 2,
+        "credentials": 1,
+        "refused": 1,
         "unknown": 1,
         "silent": 1,
     }

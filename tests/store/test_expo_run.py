@@ -129,6 +129,9 @@ def test_explain_tells_the_story_of_a_receipt(app: App) -> None:
     app.service.tickets = {"T-1": error}
     app.bench.advance(15 * MINUTE)
     app.tick()
+    assert app.receipts() == {"asked": 1, "credentials": 1, "silent": 0}
+    paused = "select pause_reason from fencepost.channel where paused_until > fencepost.now_()"
+    assert app.bench.rows(paused) == [("credentials: receipt: InvalidCredentials",)]
     with Operator(app.bench.url, who="tester") as operator:
         seen = operator.inspect(id)
     assert seen is not None

@@ -7,7 +7,15 @@ import pytest
 
 from fencepost.core.exchange import Facts, Word
 from fencepost.core.notification import AttemptOutcome, Kind, NotificationId
-from fencepost.core.outcome import Delivered, Outcome, Rejected, Throttled, Uncertain, Unregistered
+from fencepost.core.outcome import (
+    CredentialFailure,
+    Delivered,
+    Outcome,
+    Rejected,
+    Throttled,
+    Uncertain,
+    Unregistered,
+)
 from fencepost.core.reason import RECEIPT_DUE
 from fencepost.core.receipt import ReceiptDue, told
 from fencepost.store.migrate import migrate
@@ -223,6 +231,51 @@ def test_a_device_that_is_gone_becomes_an_event_for_producers(bench: PostgresBen
     assert rows == [(id, 1, False, 1.5, "receipt: DeviceNotRegistered")]
 
 
+PAUSED = "select name, pause_reason from fencepost.channel where paused_until > fencepost.now_()"
+WRONG = CredentialFailure("receipt: InvalidCredentials")
+
+
+def test_credentials_a_receipt_tells_are_wrong_pause_their_channel(bench: PostgresBench) -> None:
+    """As a ticket that says so does: with a reason, and no other channel."""
+    (id,) = accepted(bench)
+    accepted(bench, channel="post")
+    bench.advance(15 * MINUTE)
+    for due in take(bench):
+        tell(bench, due, WRONG if due.id == id else Delivered())
+    assert bench.rows(PAUSED) == [("web", "credentials: receipt: InvalidCredentials")]
+    assert reason(bench, id) == "receipt_refused"
+    bench.advance(15 * MINUTE)
+    assert bench.rows(PAUSED) == []
+
+
+def test_a_receipt_of_before_an_operators_repair_pauses_nothing(bench: PostgresBench) -> None:
+    """It tells of credentials that were wrong then; what is accepted since tells of those that are there now."""
+    accepted(bench, 2)
+    bench.advance(15 * MINUTE)
+    before, late = take(bench)
+    tell(bench, before, WRONG)
+    bench.rows("select * from fencepost.channel_resume('web')")
+    tell(bench, late, WRONG)
+    assert bench.rows(PAUSED) == []
+    bench.advance(1)
+    accepted(bench)
+    bench.advance(15 * MINUTE)
+    (since,) = take(bench)
+    tell(bench, since, WRONG)
+    assert len(bench.rows(PAUSED)) == 1
+
+
+def test_receipts_wait_for_nobody_who_holds_the_channel(bench: PostgresBench) -> None:
+    (id,) = accepted(bench)
+    bench.advance(15 * MINUTE)
+    (due,) = take(bench)
+    with session(bench.url) as other:
+        other.rows("select 1 from fencepost.channel for update")
+        assert tell(bench, due, WRONG) == 1  # would run into its timeout
+        other.connection.rollback()
+    assert (bench.rows(PAUSED), reason(bench, id)) == ([], "receipt_refused")
+
+
 def test_only_the_event_of_the_one_that_is_gone_is_written(bench: PostgresBench) -> None:
     accepted(bench, 3)
     bench.advance(15 * MINUTE)
@@ -298,7 +351,7 @@ TELL = """
 select fencepost.tell_receipts(%s::bigint[], array_fill(1::bigint, array[100]), array_fill('T'::text, array[100]),
          array_fill('delivered'::fencepost.outcome, array[100]), array_fill(null::text, array[100]),
          array_fill(null::text, array[100]), array_fill(false, array[100]), array_fill(null::float8, array[100]),
-         array_fill(false, array[100]))"""
+         array_fill(false, array[100]), array_fill(null::float8, array[100]))"""
 
 
 @pytest.mark.slow

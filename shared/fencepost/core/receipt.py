@@ -4,7 +4,7 @@ A message it accepted closes its notification as delivered, with the reason `rec
 that attempt. It opens nothing again: whoever gave the message away has given it away.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from fencepost.core import reason
@@ -20,6 +20,7 @@ from fencepost.core.outcome import (
     Uncertain,
     Unregistered,
 )
+from fencepost.core.transition import CREDENTIAL_PAUSE_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +36,14 @@ class ReceiptDue:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiptTold:
     """What a receipt comes to. `outcome` None: the provider does not know. `reason`: what stands at the notification
-    from now on; None: all is well."""
+    from now on; None: all is well. `pause_seconds`: of its channel, whose credentials at the provider are wrong."""
 
     due: ReceiptDue
     outcome: AttemptOutcome | None
     reason: str | None = None
     detail: str | None = None
     gone: Unregistered | None = None
+    pause_seconds: float | None = None
 
 
 def told(due: ReceiptDue, receipt: Outcome) -> ReceiptTold:
@@ -53,7 +55,10 @@ def told(due: ReceiptDue, receipt: Outcome) -> ReceiptTold:
             return _refused(due, AttemptOutcome.REJECTED, receipt.reason, receipt)
         case Rejected(reason=why):
             return _refused(due, AttemptOutcome.REJECTED, why)
-        case Failed(reason=why) | Throttled(reason=why) | CredentialFailure(reason=why):
+        case CredentialFailure(reason=why):
+            failed = _refused(due, AttemptOutcome.FAILED, why)
+            return replace(failed, pause_seconds=CREDENTIAL_PAUSE_SECONDS)
+        case Failed(reason=why) | Throttled(reason=why):
             return _refused(due, AttemptOutcome.FAILED, why)
         case NotSent(reason=why):
             return _refused(due, AttemptOutcome.NOT_SENT, why)

@@ -223,6 +223,7 @@ def receipt_arguments(told: Sequence[ReceiptTold]) -> Arguments:
         "gone": [each is not None for each in gone],
         "gone_ats": [each and each.gone_at for each in gone],
         "guarded": [each is not None and each.guarded for each in gone],
+        "pauses": [each.pause_seconds for each in told],
     }
 
 

@@ -34,6 +34,7 @@ create table fencepost.channel (                               -- one row, so th
   payload_bytes_max int not null default 65536,
   paused_until timestamptz not null default '-infinity', pause_reason text,
   revision int not null default 1,                             -- an operator's change raises it
+  revised_at timestamptz not null default '-infinity',         -- when one last did: what is learnt of sends before it pauses nothing
   skip_reason text, skipped_at timestamptz, skip_revision int, -- since when runs cannot send on it, and why; true of that revision only
   created_at timestamptz not null default now())
   with (fillfactor = 50);

@@ -110,7 +110,7 @@ begin
       if not p_dry then
         update fencepost.channel c
            set sender = w.sender, settings = w.settings, secret_reference = w.secret_reference, slots = w.slots, rate = w.rate, burst = w.burst,
-               on_uncertain = w.on_uncertain, policy = w.policy, payload_bytes_max = w.payload_bytes_max, revision = c.revision + 1
+               on_uncertain = w.on_uncertain, policy = w.policy, payload_bytes_max = w.payload_bytes_max, revision = c.revision + 1, revised_at = fencepost.now_()
          where c.id = v_old.id;
       end if;
     else
@@ -132,7 +132,8 @@ begin
   if coalesce(btrim(p_reason), '') = '' then perform fencepost.refuse_('a pause needs a reason'); end if;
   if p_seconds <= 0 or p_seconds > 31536000 or p_seconds = 'NaN' then perform fencepost.refuse_('a pause lasts more than 0 seconds and a year at most'); end if;
   update fencepost.channel c
-     set paused_until = coalesce(fencepost.now_() + p_seconds * interval '1 s', 'infinity'), pause_reason = left(p_reason, 200), revision = c.revision + 1
+     set paused_until = coalesce(fencepost.now_() + p_seconds * interval '1 s', 'infinity'), pause_reason = left(p_reason, 200), revision = c.revision + 1,
+         revised_at = fencepost.now_()
    where c.name = p_name returning c.revision into v_revision;
   if v_revision is null then perform fencepost.refuse_(format('there is no channel %s', left(p_name, 80))); end if;
   return v_revision;
@@ -144,7 +145,8 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $f$
 #variable_conflict use_column
 begin
   select case when c.paused_until > fencepost.now_() then coalesce(c.pause_reason, '') end into was_paused_for from fencepost.channel c where c.name = p_name for update;
-  update fencepost.channel c set paused_until = '-infinity', pause_reason = null, revision = c.revision + 1 where c.name = p_name returning c.revision into revision;
+  update fencepost.channel c set paused_until = '-infinity', pause_reason = null, revision = c.revision + 1, revised_at = fencepost.now_()
+   where c.name = p_name returning c.revision into revision;
   if revision is null then perform fencepost.refuse_(format('there is no channel %s', left(p_name, 80))); end if;
 end $f$;
 

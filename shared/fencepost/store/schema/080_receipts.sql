@@ -52,10 +52,25 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $f
          case when c.paused_until > fencepost.now_() then c.pause_reason end, case when c.skip_revision = c.revision then c.skip_reason end
     from fencepost.channel c where c.id = any(p_ids) $f$;
 
+create function fencepost.pause_by_receipts_(p_places int[], p_ids bigint[], p_details text[], p_pauses float8[]) returns void language plpgsql as $f$
+begin
+  with w as materialized (
+    select n.channel, max(c.closed_at) as closed_at, max(p_pauses[o]) as pause, max(p_details[o]) as why
+      from unnest(p_places) as o, lateral (select c.closed_at from fencepost.closed c where c.notification_id = p_ids[o] offset 0) c,
+        lateral (select n.channel from fencepost.notification n where n.id = p_ids[o] offset 0) n
+     where p_pauses[o] > 0 group by n.channel),
+  k as materialized (
+    select c.id, fencepost.now_() + least(w.pause, 86400) * interval '1 s' as until, w.why from w, fencepost.channel c
+     where c.id = w.channel and c.revised_at < w.closed_at for update of c skip locked)
+  update fencepost.channel c set paused_until = k.until, pause_reason = left('credentials: ' || k.why, 500) from k where c.id = k.id and c.paused_until < k.until;
+end $f$;
+
 -- The answers. Outcome null: the provider does not know. Reason: what stands at the notification from now on. Gone: the recipient is.
+-- Pause: so many seconds, where it tells that the channel's credentials at its provider are wrong. An operator's change since the message was accepted may
+-- have mended that: then it pauses nothing. A channel's row that is busy is left alone: the next receipt says it again.
 -- Only for what still waits for one: said twice is said once. Order of locks: notifications, then what is closed. Answers how many it took.
 create function fencepost.tell_receipts(p_ids bigint[], p_fences bigint[], p_references text[], p_outcomes fencepost.outcome[], p_reasons text[], p_details text[],
-  p_gone boolean[], p_gone_ats float8[], p_guarded boolean[]) returns int language plpgsql security definer
+  p_gone boolean[], p_gone_ats float8[], p_guarded boolean[], p_pauses float8[]) returns int language plpgsql security definer
 set search_path = pg_catalog, pg_temp set jit = off set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off as $f$
 declare v_places int[]; v_gone int[];
@@ -72,6 +87,7 @@ begin
     perform fencepost.note_unregistered_(array_agg(p_ids[o]), array_agg(p_fences[o]), array_agg(to_timestamp(p_gone_ats[o])), array_agg(p_guarded[o]), array_agg(p_details[o]))
        from unnest(v_gone) as o;
   end if;
+  if exists (select 1 from unnest(v_places) as o where p_pauses[o] > 0) then perform fencepost.pause_by_receipts_(v_places, p_ids, p_details, p_pauses); end if;
   update fencepost.closed c set reason = left(w.reason, 200)
     from (select p_ids[o] as id, p_reasons[o] as reason from unnest(v_places) as o) w where c.notification_id = any(array[w.id]);
   return cardinality(v_places);
