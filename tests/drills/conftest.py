@@ -9,7 +9,7 @@ import pytest
 from rig.event_source import Cloud, local_cloud
 from rig.receiver import local_provider
 from rig.runtimes import unavailable
-from tests.drills.ground import Ground
+from tests.drills.ground import ANY_ADDRESS, Ground
 from tests.drills.yard import RECEIVES_MAX, Yard
 
 
@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def ground(database_url: str, connection: psycopg.Connection, tmp_path: Path) -> Iterator[Ground]:
-    with local_provider(tmp_path) as provider:
+    with local_provider(tmp_path, address=ANY_ADDRESS) as provider:
         ground = Ground(database_url, connection, provider, tmp_path)
         try:
             yield ground

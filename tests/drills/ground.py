@@ -16,6 +16,8 @@ from rig.receiver import SECRET, LocalProvider
 from rig.runtimes import Runtime
 
 INSTALLATION = "drill"
+ANY_ADDRESS = "0.0.0.0"  # all of 127.0.0.0/8 leads there, so that a drill can have many hosts
+HOSTS = 200
 SEND_SECONDS = 3.0  # long enough to be seen in mid-send on a busy machine
 LEASE_SECONDS = 4.0
 FUNCTION_SECONDS = 120  # so long that a slow machine ends no run; what is about that says its own
@@ -63,13 +65,18 @@ class Ground:
     ) -> list[str]:
         """Due now, on channel `way`. Their subjects, which are their dedupe keys too."""
         subjects = [f"{behaviour}-{next(self._numbers)}" for _ in range(count)]
-        for subject in subjects:
-            recipient = f"{self.provider.url}/{door}/{behaviour}/{times}/{subject}"
+        for place, subject in enumerate(subjects):
+            host = place % HOSTS if behaviour == "gate" else 0
+            recipient = f"{self.root(host)}/{door}/{behaviour}/{times}/{subject}"
             self.connection.execute(
                 "select fencepost.enqueue('way', %s, %s::jsonb, dedupe_key => %s)",
                 (recipient, json.dumps({"title": "drill", "body": subject}), subject),
             )
         return subjects
+
+    def root(self, host: int = 0) -> str:
+        """Of the provider under one of its names: a silent host gets but a share of the slots."""
+        return self.provider.url.replace(ANY_ADDRESS, f"127.0.0.{host + 1}")
 
     def runtime(
         self, environment: Mapping[str, str] = {}, *, timeout_seconds: int = FUNCTION_SECONDS

@@ -12,7 +12,7 @@ from moto.server import ThreadedMotoServer
 from psycopg.conninfo import make_conninfo
 
 from rig.receiver import local_provider
-from tests.drills.ground import Ground, event
+from tests.drills.ground import ANY_ADDRESS, Ground, event
 from tests.store.guarded import PASSWORD, ROLE, Guarded, guarded_postgres
 
 SLOTS = 4
@@ -46,7 +46,7 @@ def secrets(aws: str) -> Any:
 def ground(guarded: Guarded, tmp_path: Path) -> Iterator[Ground]:
     name = guarded.database()
     admin = psycopg.connect(make_conninfo(guarded.server.url, dbname=name), autocommit=True)
-    with local_provider(tmp_path) as provider, admin:
+    with local_provider(tmp_path, address=ANY_ADDRESS) as provider, admin:
         opened = Ground(guarded.url(user="", dbname=name), admin, provider, tmp_path)
         try:
             yield opened

@@ -7,7 +7,7 @@ import pytest
 
 from rig.ground import wait_until
 from rig.runtimes import Runtime
-from tests.drills.ground import POLICY, Ground, event
+from tests.drills.ground import ANSWER_SECONDS, POLICY, Ground, event
 from tests.senders.test_expo import ACCESS, PushService
 from tests.senders.threaded import serving
 
@@ -70,7 +70,9 @@ def test_killed_between_question_and_answer_it_is_asked_again_later(
     invoked = ground.invoke(runtime)
     wait_until(lambda: len(asked(expo)) == COUNT, 20, "the question")
     runtime.kill()
-    invoked.result(60)  # a machine so slow that it was over already has lost its question as well
+    invoked.result(
+        ANSWER_SECONDS
+    )  # a machine so slow that it was over already has lost its question as well
     expo.mute = False
     expo.tickets = {f"T-{n}": {"status": "ok"} for n in range(1, COUNT + 1)}
     tick(runtime)
@@ -102,7 +104,7 @@ def test_an_answer_that_thaws_after_another_was_told_changes_nothing(
     tick(second)
     assert ground.rows(REASONS) == [(None,)]
     first.thaw()
-    assert invoked.result(60).summary is not None
+    assert invoked.result(ANSWER_SECONDS).summary is not None
     assert ground.rows(REASONS) == [(None,)]
     assert ground.rows(EVIDENCE) == [("delivered", COUNT)]
     assert ground.number("select count(*) from fencepost.unregistered") == 0
@@ -117,7 +119,7 @@ def test_two_at_once_share_the_questions(ground: Ground, expo: PushService) -> N
     wait_until(lambda: len(asked(expo)) == count, 20, "the question of the first")
     tick(second)
     expo.mute = False
-    assert invoked.result(60).summary is not None
+    assert invoked.result(ANSWER_SECONDS).summary is not None
     assert asked(expo) == sorted(expo.tickets), "each once"
     later(ground, 2 * HOUR)  # for a machine so slow that the first gave up
     tick(second)
@@ -132,7 +134,7 @@ def test_a_provider_that_is_mute_keeps_no_tick_from_its_end_and_no_other_channel
     tick(runtime)  # ends well before its function's time
     assert len(asked(expo)) == COUNT
     ground.channel("other")
-    recipient = f"{ground.provider.url}/dedupes/ok/1/one"
+    recipient = f"{ground.root()}/dedupes/ok/1/one"
     ground.connection.execute("select fencepost.enqueue('other', %s, '{}')", (recipient,))
     later(ground, 2 * HOUR)
     tick(runtime)

@@ -11,7 +11,7 @@ import pytest
 from rig.event_source import event_of
 from rig.ground import wait_until
 from rig.runtimes import Runtime
-from tests.drills.ground import INSTALLATION, POLICY, Ground
+from tests.drills.ground import ANSWER_SECONDS, INSTALLATION, POLICY, Ground
 from tests.drills.yard import TASK_ROOT
 from tests.senders.aws_receiver import SECRET
 from tests.senders.peers import Peer
@@ -94,7 +94,7 @@ def test_killed_after_ses_took_them_events_close_them_and_nothing_goes_twice(
     invoked = ground.invoke(first, "killed")
     wait_until(lambda: len(ses.mails) == COUNT, 15, "SES to have taken all")
     first.kill()
-    assert invoked.result(60).died
+    assert invoked.result(ANSWER_SECONDS).died
     second = ground.runtime({"SES_KEYS": SECRET})
     ground.run_until(lambda: ground.number(DOUBTFUL) == COUNT, second, seconds=60)
     assert len(ses.mails) == COUNT, "what is in doubt waits for its event"

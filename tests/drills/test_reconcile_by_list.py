@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from rig.ground import wait_until
-from tests.drills.ground import POLICY, Ground
+from tests.drills.ground import ANSWER_SECONDS, POLICY, Ground
 from tests.senders.threaded import serving
 from tests.senders.twilio_server import ACCOUNT, SECRET, TwilioServer
 
@@ -52,7 +52,7 @@ def test_killed_after_it_was_read_what_is_stored_is_found_and_the_rest_is_sent(
     invoked = ground.invoke(first, "killed")
     wait_until(lambda: len(twilio.forms) == COUNT, 15, "Twilio to have read all")
     first.kill()
-    assert invoked.result(60).died
+    assert invoked.result(ANSWER_SECONDS).died
     assert len(twilio.messages) == COUNT - DROPPED
     twilio.keeps_silent = False
     ground.run_until(ground.closed, ground.runtime({"TWILIO_PAIR": SECRET}), seconds=60)

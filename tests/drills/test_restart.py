@@ -11,7 +11,7 @@ from fencepost.store.migrate import migrate
 from rig.ground import wait_until
 from rig.postgres import LocalPostgres, local_postgres
 from rig.receiver import local_provider
-from tests.drills.ground import ANSWER_SECONDS, Ground
+from tests.drills.ground import ANSWER_SECONDS, ANY_ADDRESS, Ground
 
 NOTIFICATIONS = 300
 
@@ -26,7 +26,7 @@ def server() -> Iterator[LocalPostgres]:
 def test_the_database_crashes_in_mid_run(server: LocalPostgres, tmp_path: Path) -> None:
     with psycopg.connect(server.url) as connection:
         migrate(connection)
-    with local_provider(tmp_path) as provider:
+    with local_provider(tmp_path, address=ANY_ADDRESS) as provider:
         connection = psycopg.connect(server.url, autocommit=True)
         ground = Ground(server.url, connection, provider, tmp_path)
         try:

@@ -13,6 +13,9 @@ from tests.drills.ground import ANSWER_SECONDS, Ground, event
 NOTIFICATIONS = 240
 ACCIDENTS = 8
 KILLS_MIN = 3  # the first accidents are kills: a storm without a death proves nothing
+HOLDING = """
+select distinct r.invocation from fencepost.queue q join fencepost.run r on r.id = q.run_id
+ where q.lease_until > clock_timestamp()"""
 DELIVERED = """
 select n.dedupe_key from fencepost.closed c join fencepost.notification n on n.id = c.notification_id
  where c.kind = 'delivered'"""
@@ -23,6 +26,7 @@ class Schedule:
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
+        self.tick = f"storm of {runtime.name}"
         self.deaths = 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._tick, daemon=True)
@@ -35,7 +39,7 @@ class Schedule:
 
     def _tick(self) -> None:
         while not self._stop.is_set():
-            self.deaths += self.runtime.invoke(event("storm")).died
+            self.deaths += self.runtime.invoke(event(self.tick)).died
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -67,7 +71,7 @@ def storm(ground: Ground, dice: random.Random, schedules: list[Schedule]) -> Non
         moment = round(NOTIFICATIONS * 0.8 * (number + dice.random()) / ACCIDENTS)
         wait_for_arrivals(ground, moment)
         thaw()
-        runtime = one_at_work(dice, schedules)
+        runtime = one_at_work(ground, dice, schedules)
         thaw = nothing
         if number < KILLS_MIN or dice.random() < 0.6:
             runtime.kill()
@@ -82,14 +86,17 @@ def storm(ground: Ground, dice: random.Random, schedules: list[Schedule]) -> Non
     thaw()
 
 
-def one_at_work(dice: random.Random, schedules: list[Schedule]) -> Runtime:
-    """A runtime whose code has begun: on a busy machine most of the others are still starting."""
+def one_at_work(ground: Ground, dice: random.Random, schedules: list[Schedule]) -> Runtime:
+    """A runtime whose run holds rows: on a busy machine most of the others are still starting."""
+    found: list[Runtime] = []
 
-    def at_work() -> list[Runtime]:
-        return [one.runtime for one in schedules if one.runtime.pid() is not None]
+    def at_work() -> bool:
+        holding = {tick for (tick,) in ground.rows(HOLDING)}
+        found[:] = [one.runtime for one in schedules if one.tick in holding and one.runtime.pid()]
+        return bool(found)
 
-    wait_until(lambda: bool(at_work()), 30, "a runtime at work")
-    return dice.choice(at_work() or [schedules[0].runtime])
+    wait_until(at_work, 30, "a runtime at work")
+    return dice.choice(found)
 
 
 def wait_for_arrivals(ground: Ground, moment: int) -> None:
