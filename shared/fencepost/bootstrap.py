@@ -69,9 +69,11 @@ class Secrets:
         try:
             self._provider = self._provider or _secrets_provider()
             found = self._provider.get(secret_id, max_age=int(max_age_seconds), force_fetch=anew)
+            return found if isinstance(found, str) else bytes(found or b"").decode()
+        except UnicodeDecodeError:
+            raise AccessUnavailable(f"the secret {secret_id} holds bytes, and no text") from None
         except (GetParameterError, BotoCoreError) as error:
             raise AccessUnavailable(f"the secret {secret_id} cannot be read: {error}") from None
-        return found if isinstance(found, str) else bytes(found or b"").decode(errors="replace")
 
 
 def _secrets_provider() -> "SecretsProvider":

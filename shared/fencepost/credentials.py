@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 
+from fencepost.attempt import guarded
 from fencepost.core.notification import ChannelId
 from fencepost.core.outcome import CredentialFailure, NotSent
 from fencepost.core.step import Replied
@@ -43,8 +44,12 @@ class Credentials:
         async with self._turns.setdefault(channel, asyncio.Lock()):
             if self._mine[channel] is not refused:
                 return True
-            renewed = await senders.renewed(channel)
+            renewed = await guarded(senders.renewed(channel), _nobody)
             if renewed is None:
                 return False
             self._mine[channel] = renewed
             return True
+
+
+def _nobody(bug: Exception) -> None:
+    """A kind of somebody else's may raise anything over a new secret: the refusal stands."""

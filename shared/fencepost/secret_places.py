@@ -6,12 +6,17 @@ Behind the last two, `#KEY` takes one value out of a JSON object: one secret can
 """
 
 import json
+import time
 from collections.abc import Callable, Mapping
 
-from fencepost.ports import AccessUnavailable
+from fencepost.ports import AccessUnavailable, Clock
 from fencepost.settings import SecretMissing
 
 Fetch = Callable[[str, float, bool], str]  # name, seconds it may be old, whether anew
+SLOW_SECONDS = 1.0  # a refusal comes sooner; whatever takes longer is a store that is away,
+AWAY_SECONDS = (
+    30.0  # and is left alone for so long: a run's channels must not wait for it one after the other
+)
 
 
 class SecretPlaces:
@@ -21,8 +26,15 @@ class SecretPlaces:
     """
 
     def __init__(
-        self, *, local: Callable[[str], str], stores: Mapping[str, Fetch], max_age_seconds: float
+        self,
+        *,
+        local: Callable[[str], str],
+        stores: Mapping[str, Fetch],
+        max_age_seconds: float,
+        clock: Clock = time.monotonic,
     ) -> None:
+        self._clock = clock
+        self._away_until: dict[str, float] = {}
         self._local = local
         self._stores = stores
         self._max_age_seconds = max_age_seconds
@@ -42,7 +54,7 @@ class SecretPlaces:
             return self._local(reference)
         name, _, key = place.partition("#")
         try:
-            text = fetch(name, self._max_age_seconds, anew)
+            text = self._fetched(kind, fetch, name, anew)
         except AccessUnavailable as away:
             raise SecretMissing(f"{kind}:{name}: {away}") from None
         secret = (_value(text, key, reference) if key else text).strip()
@@ -50,11 +62,22 @@ class SecretPlaces:
             raise SecretMissing(f"{reference} is empty")
         return secret
 
+    def _fetched(self, kind: str, fetch: Fetch, name: str, anew: bool) -> str:
+        began = self._clock()
+        if began < self._away_until.get(kind, began):
+            raise AccessUnavailable("the store did not answer a moment ago")
+        try:
+            return fetch(name, self._max_age_seconds, anew)
+        except AccessUnavailable:
+            if (now := self._clock()) - began >= SLOW_SECONDS:
+                self._away_until[kind] = now + AWAY_SECONDS
+            raise
+
 
 def _value(text: str, key: str, reference: str) -> str:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise SecretMissing(f"{reference}: what is there is no JSON object") from None
     value = found.get(key) if isinstance(found, dict) else None
     if isinstance(value, dict):

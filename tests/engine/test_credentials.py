@@ -102,6 +102,18 @@ def test_where_there_are_no_others_the_channel_pauses() -> None:
     assert {type(reply.outcome) for reply in replies} == {CredentialFailure}
 
 
+def test_a_kind_that_breaks_over_new_credentials_leaves_the_refusal_as_it_is() -> None:
+    """A package of somebody else's may raise anything (G9)."""
+
+    @dataclass
+    class Breaking(Renewing):
+        async def renewed(self, channel: ChannelId) -> Sender | None:
+            raise KeyError("hunter2")
+
+    replies = play(Breaking(), 2, 0)
+    assert {type(reply.outcome) for reply in replies} == {CredentialFailure}
+
+
 def test_senders_that_cannot_renew_are_believed() -> None:
     async def judged() -> Replied:
         mine = old()

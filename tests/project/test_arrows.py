@@ -34,7 +34,7 @@ ROOMS = {
         "fencepost.drive",
     },
     "fencepost.settings": {"fencepost.core"},
-    "fencepost.credentials": {"fencepost.core", "fencepost.ports"},
+    "fencepost.credentials": {"fencepost.core", "fencepost.ports", "fencepost.attempt"},
     "fencepost.secret_places": {"fencepost.ports", "fencepost.settings"},
     "fencepost.telemetry": {"fencepost.core", "fencepost.ports"},
     "fencepost.deployment": {

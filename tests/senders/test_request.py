@@ -34,6 +34,7 @@ def test_a_url_taken_apart(url: str, authority: str, port: int, target: str) -> 
 @pytest.mark.parametrize(
     "url",
     [
+        "https://hook.test/" + "a" * 16_384, "https://hook.test/" + "😀" * 8_000, "https://hook.test/?" + "é" * 16_000,
         "", "hook.test", "ftp://hook.test/", "https://", "https:///a", "https://hook.test:99999/", "https://hook.test:x/",
         "https://user@hook.test/", "https://user:pw@hook.test/", "https://hook.test\\@evil.test/", "https://a b.test/",
         "https://hook.test/a b", "https://hook.test/\r\nx: y", "https://hook.test/\x00", "https://hook.test/\x7f",

@@ -13,8 +13,8 @@ from moto.server import ThreadedMotoServer
 
 from fencepost import bootstrap
 from fencepost.core.access import Database
-from fencepost.ports import SenderUnavailable
-from fencepost.secret_places import SecretPlaces
+from fencepost.ports import AccessUnavailable, SenderUnavailable
+from fencepost.secret_places import AWAY_SECONDS, SecretPlaces
 from fencepost.senders.registry import RENEWALS_APART_SECONDS, SenderRegistry
 from fencepost.senders.transport import Transport
 from fencepost.settings import SecretMissing, Settings
@@ -171,6 +171,55 @@ def test_a_store_that_is_away_stops_no_channel_that_has_its_secret(secrets: Any,
     assert senders.sender(channel) is first
     with pytest.raises(SenderUnavailable, match="cannot be read"):
         senders.sender(replace(channel, revision=2))
+
+
+class Away:
+    """A store that lets everybody wait, and then answers nothing: the clock is moved by the wait."""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self.clock, self.seconds, self.asked = clock, seconds, 0
+
+    def __call__(self, name: str, max_age_seconds: float, anew: bool) -> str:
+        self.asked += 1
+        self.clock.now += self.seconds
+        raise AccessUnavailable("Read timeout")
+
+
+@pytest.mark.parametrize(("seconds", "asked"), [(4.0, 1), (0.05, 30)])
+def test_a_store_that_is_away_keeps_a_run_waiting_once_and_not_once_a_channel(
+    seconds: float, asked: int
+) -> None:
+    """Thirty channels with a secret each; a store that refuses at once is asked for each."""
+    clock = Clock()
+    away = Away(clock, seconds)
+    places = SecretPlaces(
+        local=lambda reference: SECRET, stores={"ssm": away}, max_age_seconds=300.0, clock=clock
+    )
+    for number in range(30):
+        with pytest.raises(SecretMissing, match=f"ssm:/{number}: "):
+            places.read(f"ssm:/{number}")
+        assert places.read("env:HOOK") == SECRET, "other places are none of its business"
+    assert away.asked == asked
+    clock.now += AWAY_SECONDS
+    with pytest.raises(SecretMissing, match="Read timeout"):
+        places.read_anew("ssm:/1")
+
+
+def test_a_secret_in_bytes_is_read_as_text_or_refused(secrets: Any, places: SecretPlaces) -> None:
+    secrets.create_secret(Name="bytes", SecretBinary=SECRET.encode())
+    assert places.read("secretsmanager:bytes") == SECRET
+    secrets.create_secret(Name="noise", SecretBinary=b"\xff\xfe\x00")
+    with pytest.raises(SecretMissing, match="holds bytes, and no text"):
+        places.read("secretsmanager:noise")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 50_000, "1" * 5_000, "\x00"])
+def test_what_is_no_json_is_told_as_that(text: str) -> None:
+    places = SecretPlaces(
+        local=lambda reference: SECRET, stores={"ssm": lambda *_: text}, max_age_seconds=300.0
+    )
+    with pytest.raises(SecretMissing, match=r"no JSON object|no such text"):
+        places.read("ssm:/one#a")
 
 
 def test_no_secret_is_in_what_a_registry_shows(secrets: Any, places: SecretPlaces) -> None:

@@ -2,6 +2,7 @@
 applications, developers.google.com)."""
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -20,7 +21,7 @@ class _KeyFile(msgspec.Struct, frozen=True):
     """As the console of Google Cloud writes it; what else it holds is of no use here."""
 
     type: str
-    project_id: str
+    project_id: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9:.-]{1,100}$")]
     private_key_id: str
     private_key: str
     client_email: str
@@ -53,7 +54,7 @@ def read_account(secret: str) -> ServiceAccount:
     """From the JSON of the key file. Raises `BadAccount`."""
     try:
         file = msgspec.json.decode(secret, type=_KeyFile)
-    except msgspec.DecodeError:  # its text may quote what it was given
+    except (msgspec.DecodeError, RecursionError):  # its text may quote what it was given
         raise BadAccount("the secret is no key file (JSON) of a service account") from None
     if file.type != "service_account":
         raise BadAccount("the secret is a key file, but not of a service account")

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlsplit
 
 PORTS = {"https": 443, "http": 80}
 TARGET_SAFE = "/%:=&?~+!$,;'@()*[]"  # everything a path or query may hold as it is
+URL_CHARACTERS_MAX = 16_384  # no server takes more, and our engine no more than 64 KiB
 BLANK_OR_CONTROL = re.compile(r"[\x00-\x20\x7f]")
 URLS_REMEMBERED = (
     1024  # most channels call few, again and again; taking one apart is a tenth of a send's work
@@ -59,6 +60,7 @@ def read_url(url: str, *, private_allowed: bool = False) -> tuple[Origin, str]:
 
     A URL with user or password is refused: they would end up in logs, and browsers and proxies disagree about them.
     """
+    _short_enough(url)
     if BLANK_OR_CONTROL.search(url):
         raise InvalidUrl("it holds spaces or control characters")
     try:
@@ -98,4 +100,11 @@ def _ascii_host(host: str) -> str:
 
 def _target(path: str, query: str) -> str:
     target = quote(path or "/", safe=TARGET_SAFE)
-    return f"{target}?{quote(query, safe=TARGET_SAFE)}" if query else target
+    return _short_enough(f"{target}?{quote(query, safe=TARGET_SAFE)}" if query else target)
+
+
+def _short_enough(text: str) -> str:
+    """As it is written, and again as it is sent, where each letter may have become nine."""
+    if len(text) > URL_CHARACTERS_MAX:
+        raise InvalidUrl(f"it is longer than {URL_CHARACTERS_MAX} characters")
+    return text

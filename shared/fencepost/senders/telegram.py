@@ -25,7 +25,7 @@ from fencepost.senders.vocabulary import laid_over, plain_text, raw_block
 
 TEXT_CHARACTERS_MAX = 4096
 MOVED_MAX = 1000  # groups remembered; whoever is forgotten is told again by Telegram
-TOKEN = re.compile(r"[0-9]+:[A-Za-z0-9_-]+", re.ASCII)
+TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{1,200}", re.ASCII)
 NUMBER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 HEADERS = (
     ("content-type", "application/json"),

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -78,10 +78,13 @@ def _ageing(source: Any) -> bool:
     return renews is not None and bool(renews())
 
 
+Key = Annotated[str, msgspec.Meta(pattern=r"^[!-~]{1,8192}$")]  # it travels in headers
+
+
 class _Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    access_key_id: str
-    secret_access_key: str
-    session_token: str | None = None
+    access_key_id: Key
+    secret_access_key: Key
+    session_token: Key | None = None
 
 
 def finder_of(secret: str | None) -> Callable[[], Any]:
