@@ -188,10 +188,29 @@ def test_a_mass_found_false_is_forgotten_and_the_attempts_stay(bench: PostgresBe
 
 
 def test_many_gone_among_many_more_delivered_are_no_mass(bench: PostgresBench) -> None:
-    deliver(bench, 40)
-    lost = lose(bench, 25)
+    lost = []
+    for _ in range(5):
+        lost += lose(bench, 5)
+        deliver(bench, 8)
     bench.advance(SETTLING)
     assert sorted(ids(told(bench))) == lost
+
+
+def test_a_mass_that_comes_a_few_a_run_is_met_whatever_the_channel_delivered_before(
+    bench: PostgresBench,
+) -> None:
+    """A good channel is given a wrong environment: no run sees more than four, and the day was full of deliveries."""
+    deliver(bench, 300)
+    lost = [lose(bench, 4, guarded=True) for _ in range(8)]
+    bench.advance(SETTLING)
+    assert told(bench) == []
+    assert set(states(bench).values()) == {"withheld: mass"}
+    (row,) = bench.rows("select fencepost.unregistered_resolve('web', true, 'ann')")
+    assert row == (sum(map(len, lost)),)
+    deliver(bench)
+    more = lose(bench, 4)
+    bench.advance(SETTLING)
+    assert ids(told(bench))[-4:] == more, "what was found true does not count against the next ones"
 
 
 def test_a_run_that_meets_a_mass_withholds_what_its_channel_has_not_told(

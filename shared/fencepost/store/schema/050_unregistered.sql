@@ -73,18 +73,23 @@ end $f$;
 
 -- ---------------------------------------------------------------------------------------------------------------- told
 
--- How many of the latest notifications each channel delivered within a day. Looks at 5000 at most: enough to tell a channel that works from one that does not.
-create function fencepost.delivered_lately_(p_now timestamptz) returns table (channel smallint, delivered bigint) language plpgsql stable as $f$
+-- How many of the latest notifications each channel delivered within a day, and how many of its last 50 were gone (of which no operator has said that it
+-- is true). Looks at 5000 at most: enough to tell a channel that works from one that does not.
+create function fencepost.delivered_lately_(p_now timestamptz) returns table (channel smallint, delivered bigint, gone_of_50 bigint) language plpgsql stable as $f$
 begin
   return query
-    select n.channel, count(*)
-      from (select c.notification_id, c.kind, c.closed_at from fencepost.closed c order by c.notification_id desc limit 5000) c,
-        lateral (select n.channel from fencepost.notification n where n.id = c.notification_id offset 0) n
-     where c.kind = 'delivered' and c.closed_at > p_now - interval '1 day' group by n.channel;
+    select l.channel, count(*) filter (where l.kind = 'delivered' and l.closed_at > p_now - interval '1 day'),
+           count(*) filter (where l.nth <= 50 and l.reason = 'unregistered'
+                              and exists (select 1 from fencepost.unregistered u where u.notification_id = l.notification_id and u.let_out_by is null))
+      from (select c.*, n.channel, row_number() over (partition by n.channel order by c.notification_id desc) as nth
+              from (select c.notification_id, c.kind, c.reason, c.closed_at from fencepost.closed c order by c.notification_id desc limit 5000) c,
+                lateral (select n.channel from fencepost.notification n where n.id = c.notification_id offset 0) n) l
+     group by l.channel;
 end $f$;
 
 -- Judge what has settled: told (a place), withheld, or, guarded and not a day old, left to wait for a delivery of its channel.
--- Mass: 20 in a day of which no operator has said that they are true, and two of five outcomes or more. (A run notices a sudden one by itself.)
+-- Mass: 20 in a day of which no operator has said that they are true, and two of five outcomes or more; or of its last 50, for what a channel delivered
+-- before somebody gave it a wrong project says nothing of now. (A run notices a sudden one by itself.)
 create function fencepost.tell_unregistered_() returns void language plpgsql as $f$
 declare v_now timestamptz := fencepost.now_();
 begin
@@ -94,11 +99,11 @@ begin
     select u.notification_id, u.fence, u.channel, u.guarded, u.at from fencepost.unregistered u
      where u.place is null and u.withheld is null and u.at <= v_now - fencepost.unregistered_settling_() order by u.at limit 10000 for update skip locked),
   channels as materialized (
-    select k.channel, coalesce(d.delivered, 0) as delivered,
+    select k.channel, coalesce(d.delivered, 0) as delivered, coalesce(d.gone_of_50, 0) as gone_of_50,
            (select count(*) from fencepost.unregistered u where u.channel = k.channel and u.at > v_now - interval '1 day' and u.let_out_by is null) as gone
       from (select distinct n.channel from new n) k left join fencepost.delivered_lately_(v_now) d on d.channel = k.channel),
   judged as materialized (
-    select n.*, case when k.gone >= 20 and 3 * k.gone >= 2 * k.delivered then 'mass'
+    select n.*, case when k.gone >= 20 and 3 * k.gone >= 2 * k.delivered or k.gone_of_50 >= 20 then 'mass'
                      when n.guarded and k.delivered = 0 and n.at <= v_now - interval '1 day' then 'guarded'
                      when n.guarded and k.delivered = 0 then 'wait' end as verdict
       from new n join channels k on k.channel = n.channel order by n.at, n.notification_id),
