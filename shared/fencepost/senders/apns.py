@@ -26,6 +26,7 @@ from fencepost.senders.collapse import collapse_id
 from fencepost.senders.endpoint import endpoint
 from fencepost.senders.jwt import ec_key
 from fencepost.senders.kind import SenderKind
+from fencepost.senders.pattern import like
 from fencepost.senders.request import Request
 from fencepost.senders.transport import Transport
 from fencepost.senders.trouble import Trouble
@@ -50,13 +51,15 @@ PUSH_TYPES = Literal[
     "voip",
     "widgets",
 ]
-Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Z0-9]{10}$")]
+Id = Annotated[str, like(r"^[A-Z0-9]{10}$", "ten capital letters or digits")]
 
 
 class ApnsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An APNs channel's settings."""
 
-    topic: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9.-]+$")]  # the app's bundle id
+    topic: Annotated[
+        str, like(r"^[A-Za-z0-9.-]+$", "a bundle id: letters, digits, dots and hyphens")
+    ]  # the app's bundle id
     team_id: Id
     key_id: Id
     environment: Literal["production", "sandbox"] = "production"

@@ -33,6 +33,7 @@ from fencepost.senders.fcm_message import (
 from fencepost.senders.google_account import read_account
 from fencepost.senders.google_token import google_token
 from fencepost.senders.kind import SenderKind
+from fencepost.senders.pattern import like
 from fencepost.senders.request import Request
 from fencepost.senders.standing import Blame, Standing
 from fencepost.senders.transport import Transport
@@ -48,7 +49,9 @@ HEADERS = (
     ("accept-encoding", "identity"),  # an answer is never unpacked
     ("user-agent", "fencepost"),
 )
-ProjectId = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9:.-]+$")]
+ProjectId = Annotated[
+    str, like(r"^[a-z0-9:.-]+$", "a project id: small letters, digits and hyphens")
+]
 
 
 class FcmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

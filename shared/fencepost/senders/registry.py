@@ -15,6 +15,7 @@ from fencepost.core.notification import ChannelId, OnUncertain
 from fencepost.ports import Clock, Sender, SenderUnavailable
 from fencepost.senders.endpoint import endpoint
 from fencepost.senders.kind import SenderKind
+from fencepost.senders.pattern import in_words
 from fencepost.senders.request import InvalidUrl
 from fencepost.senders.transport import Transport
 
@@ -199,4 +200,4 @@ def kind_of(name: str) -> SenderKind:
 def _line(wrong: Exception) -> str:
     """Its message as one line; a KeyError's would come quoted."""
     text = str(wrong.args[0]) if wrong.args else type(wrong).__name__
-    return " ".join(text.split())
+    return in_words(" ".join(text.split()))

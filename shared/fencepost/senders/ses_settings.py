@@ -5,10 +5,14 @@ from typing import Annotated
 
 import msgspec
 
+from fencepost.senders.pattern import like
+
 # As SES takes them: API v2, MessageHeader and MessageTag.
-HeaderName = Annotated[str, msgspec.Meta(pattern=r"^[!-9;-@A-~]{1,126}$")]
-HeaderValue = Annotated[str, msgspec.Meta(pattern=r"^[ -~]{1,870}$")]
-TagText = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,256}$")]
+HeaderName = Annotated[
+    str, like(r"^[!-9;-@A-~]{1,126}$", "1 to 126 ASCII characters without spaces and colons")
+]
+HeaderValue = Annotated[str, like(r"^[ -~]{1,870}$", "1 to 870 ASCII characters on one line")]
+TagText = Annotated[str, like(r"^[A-Za-z0-9_-]{1,256}$", "1 to 256 ASCII letters, digits, _ or -")]
 Named = Annotated[str, msgspec.Meta(min_length=1)]
 
 HEADERS_MAX = 15

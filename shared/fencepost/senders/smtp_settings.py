@@ -7,21 +7,23 @@ from typing import Annotated, Literal
 import msgspec
 
 from fencepost.senders.mail_address import address_of
+from fencepost.senders.pattern import like
 
 Port = Annotated[int, msgspec.Meta(ge=1, le=65535)]
+HOST = like(r"^[!-~]+$", "a name or an address of a host, in ASCII and without spaces")
 PORTS = {"starttls": 587, "tls": 465, "none": 25}
 
 
 class SmtpSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`host` and `from` are needed."""
 
-    host: Annotated[str, msgspec.Meta(pattern=r"^[!-~]+$")]
+    host: Annotated[str, HOST]
     from_: str = msgspec.field(name="from")  # `Name <address>` or an address
     port: Port | None = None  # 587, with `tls` 465, with `none` 25
     security: Literal["starttls", "tls", "none"] = "starttls"
     reply_to: str | None = None
     return_path: str | None = None  # where bounces go; left out: the address of `from`
-    hello_name: Annotated[str, msgspec.Meta(pattern=r"^[!-~]+$")] = "localhost"
+    hello_name: Annotated[str, HOST] = "localhost"
 
     def __post_init__(self) -> None:
         for name, text in (("from", self.from_), ("reply_to", self.reply_to)):

@@ -4,8 +4,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from fencepost.senders.pattern import like
+
 Named = Annotated[str, msgspec.Meta(min_length=1)]
-Phone = Annotated[str, msgspec.Meta(pattern=r"^\+?[0-9]{3,15}$")]
+Phone = Annotated[str, like(r"^\+?[0-9]{3,15}$", "3 to 15 digits, with or without a + before them")]
 
 
 class SnsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -14,9 +16,11 @@ class SnsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     region: Named | None = None
     endpoint: Named | None = None
     # Only endpoints of this account: IAM refuses another's as it refuses a channel without permission.
-    account_id: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{12}$")] | None = None
+    account_id: Annotated[str, like(r"^[0-9]{12}$", "twelve digits")] | None = None
     sms_type: Literal["Promotional", "Transactional"] | None = None
-    sms_sender_id: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9-]{1,11}$")] | None = None
+    sms_sender_id: (
+        Annotated[str, like(r"^[A-Za-z0-9-]{1,11}$", "1 to 11 letters, digits or hyphens")] | None
+    ) = None
     sms_origination_number: Phone | None = None
     sms_max_price_usd: Annotated[float, msgspec.Meta(gt=0)] | None = None
     sms_entity_id: Named | None = None  # India

@@ -4,9 +4,12 @@ from typing import Annotated
 
 import msgspec
 
+from fencepost.senders.pattern import like
 from fencepost.senders.request import read_url
 
-Sid = Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{2}[0-9a-fA-F]{32}$")]
+Sid = Annotated[
+    str, like(r"^[A-Z]{2}[0-9a-fA-F]{32}$", "two capital letters and 32 hexadecimal digits")
+]
 
 
 class TwilioSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

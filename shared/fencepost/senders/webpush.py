@@ -14,6 +14,7 @@ from fencepost.ports import Prepared
 from fencepost.senders.body import digest_of, json_body, too_large
 from fencepost.senders.collapse import collapse_of, topic_of
 from fencepost.senders.kind import SenderKind
+from fencepost.senders.pattern import like
 from fencepost.senders.request import Request
 from fencepost.senders.standing import Blame, Standing
 from fencepost.senders.transport import Transport
@@ -44,10 +45,21 @@ class WebPushSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """A Web Push channel's settings."""
 
     # RFC 8292, 2.1. Apple answers 403 BadJwtToken to one that is neither, and to a made-up domain.
-    subject: Annotated[str, msgspec.Meta(pattern=r"^(mailto:[^@\s]+@[^@\s]+|https://\S+)$")]
+    subject: Annotated[
+        str,
+        like(
+            r"^(mailto:[^@\s]+@[^@\s]+|https://\S+)$", "mailto: and an address, or an https:// URL"
+        ),
+    ]
     # Where subscriptions may lead: "push.example", or "*.push.example" for all below it. Empty: any public host.
     allowed_hosts: tuple[
-        Annotated[str, msgspec.Meta(pattern=r"^(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*$")], ...
+        Annotated[
+            str,
+            like(
+                r"^(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*$", "a host in small letters, or *. and a host"
+            ),
+        ],
+        ...,
     ] = ()
     # Of what has no expiry. (autopush takes 30 days, FCM four weeks; a service may shorten it.)
     ttl_seconds: Annotated[int, msgspec.Meta(ge=0, le=FOUR_WEEKS_SECONDS)] = FOUR_WEEKS_SECONDS
