@@ -20,11 +20,11 @@ def lines(text: str) -> list[str]:
 
 
 @cache
-def classes() -> Classes:
-    """Of all tests, contracts included, by name."""
-    files = [str(file.relative_to(ROOT)) for file in sorted((ROOT / "tests").rglob("*.py"))]
-    found = [node for file in files for node in body_of(file) if isinstance(node, ast.ClassDef)]
-    return {node.name: node for node in found}
+def contracts() -> Classes:
+    """Suites of their own, run by the classes that are held to them."""
+    files = sorted((ROOT / "tests" / "store" / "contracts").glob("*.py"))
+    bodies = [body_of(str(file.relative_to(ROOT))) for file in files]
+    return {node.name: node for body in bodies for node in body if isinstance(node, ast.ClassDef)}
 
 
 @cache
@@ -38,7 +38,7 @@ def names_in(body: list[ast.stmt]) -> set[str]:
 
 def named_by(one: ast.ClassDef) -> set[str]:
     """Its own, and those of the contracts it is held to."""
-    bases = [classes().get(ast.unparse(base).rpartition(".")[2]) for base in one.bases]
+    bases = [contracts().get(ast.unparse(base).rpartition(".")[2]) for base in one.bases]
     return names_in(one.body).union(*(named_by(base) for base in bases if base))
 
 

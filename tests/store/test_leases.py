@@ -31,15 +31,15 @@ def test_what_is_renewed_is_nobody_elses_however_old_its_claim_is(bench: Postgre
     """Whoever judges by age starts a send of forty minutes again while it is still under way."""
     (id,) = bench.enqueue()
     slow = Worker(bench)
-    held = slow.claim_one().held
-    for _ in range(2 * 3600 // 15):
-        bench.advance(15)
-        assert slow.say(renew=(held,)).lost == ()
+    (claimed,) = slow.claim(lease_seconds=300)
+    for _ in range(2 * 3600 // 240):
+        bench.advance(240)
+        assert slow.say(renew=(claimed.held,), lease_seconds=300).lost == ()
     bench.advance(3)
     assert not bench.wait(bench.store.has_work())
     assert Worker(bench).claim() == ()
     assert (bench.standing(id).fence, bench.standing(id).doubt) == (1, False)
-    bench.advance(18)
+    bench.advance(298)
     assert Worker(bench).claim_one().id == id, "two hours of renewals ended: one lease is enough"
 
 
