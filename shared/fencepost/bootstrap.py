@@ -42,9 +42,7 @@ CONNECT_TIMEOUT_SECONDS = 5.0
 SECRET_TIMEOUT_SECONDS = 2.0  # to connect, and again to answer; one try
 DRAINS_APART_SECONDS = 1  # else a poller takes several in one batch, and a batch is one run
 RELEASE_SHOWN = 12  # digits of its hash
-COLLECT_AFTER = (
-    20_000  # objects more than were freed; Python's own 700 stops a run for tens of ms, for nothing
-)
+COLLECT_AFTER = 20_000  # objects more than were freed; Python's own 700 stops a run for nothing
 
 
 def reach(database: Database) -> Access:
@@ -63,23 +61,18 @@ class Secrets:
 
     def fetch(self, secret_id: str, max_age_seconds: float, anew: bool) -> str:
         """A secret of Secrets Manager. Raises `AccessUnavailable`."""
+        from aws_lambda_powertools.utilities.parameters import SecretsProvider
         from aws_lambda_powertools.utilities.parameters.exceptions import GetParameterError
         from botocore.exceptions import BotoCoreError
 
         try:
-            self._provider = self._provider or _secrets_provider()
+            self._provider = self._provider or SecretsProvider(boto_config=_patience())
             found = self._provider.get(secret_id, max_age=int(max_age_seconds), force_fetch=anew)
             return found if isinstance(found, str) else bytes(found or b"").decode()
         except UnicodeDecodeError:
             raise AccessUnavailable(f"the secret {secret_id} holds bytes, and no text") from None
         except (GetParameterError, BotoCoreError) as error:
             raise AccessUnavailable(f"the secret {secret_id} cannot be read: {error}") from None
-
-
-def _secrets_provider() -> "SecretsProvider":
-    from aws_lambda_powertools.utilities.parameters import SecretsProvider
-
-    return SecretsProvider(boto_config=_patience())
 
 
 def _patience() -> "Config":
@@ -203,14 +196,10 @@ def _drain(remaining_seconds: float, id: "CommandId") -> "Summary":
     return _run_once(remaining_seconds, f"drain {id}", part=id)
 
 
-def _run_once(
-    remaining_seconds: float | None, correlation: str, *, part: UUID | None = None
-) -> "Summary":
+def _run_once(seconds: float | None, correlation: str, *, part: UUID | None = None) -> "Summary":
     worker = lambda_worker()
     try:
-        return worker.deliver(
-            remaining_seconds=remaining_seconds, correlation=correlation, part=part
-        )
+        return worker.deliver(remaining_seconds=seconds, correlation=correlation, part=part)
     finally:
         if worker.spoilt:
             lambda_worker.cache_clear()

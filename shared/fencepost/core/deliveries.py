@@ -1,7 +1,7 @@
 """The rows of a run from claim to word: what is sent, asked, closed unsent, given back, or waits to be alone."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import assert_never
 
 from fencepost.core import doubt, reason
@@ -13,15 +13,11 @@ from fencepost.core.fact import GatePaused
 from fencepost.core.gate import Gate
 from fencepost.core.gates import Gates
 from fencepost.core.inflight import IN_THE_AIR, INTERRUPTIONS_ALONE, Flight, Inflight, Stage
-from fencepost.core.notification import AttemptOutcome, ChannelId, Claimed, Held, Kind
+from fencepost.core.notification import ChannelId, Claimed, Held
 from fencepost.core.outcome import NotSent, Outcome
 from fencepost.core.step import Ask, Asked, Cancel, Command, Replied, Report, Send
 from fencepost.core.transition import Sent, transition
-from fencepost.core.words import Words, saying
-
-STOOD_STILL_SECONDS = (
-    1.0  # so long after its timeout a send has ended, unless the run itself stood still
-)
+from fencepost.core.words import Words, saying, unsent
 
 
 @dataclass(slots=True, kw_only=True)
@@ -177,7 +173,7 @@ class Deliveries:
         timeout = self.budget.timing.send_timeout_seconds
         hosts.began(flight.claimed.recipient, now, timeout)
         # a row that waited or was asked about: durations count from the claim, the sender wants them now
-        self.out.append(Send(_aged(flight, now), timeout_seconds=timeout))
+        self.out.append(Send(flight.as_it_is(now), timeout_seconds=timeout))
 
     def _ask(self, flight: Flight) -> None:
         self._lift(flight, Stage.ASKING)
@@ -250,7 +246,7 @@ class Deliveries:
     def _settle_shadow(self, shadow: Flight, outcome: Outcome, now: float) -> None:
         """A newer fence of a row this run has sent itself: what that send came to settles it, nothing is sent."""
         word = transition(self._sent(shadow, NO_FACTS, now), outcome).word
-        self.words.add(saying(_unsent(word), shadow.claimed))
+        self.words.add(saying(unsent(word), shadow.claimed))
 
     def _sent(self, flight: Flight, facts: Facts, now: float) -> Sent:
         gate = self.gates[flight.claimed.channel]
@@ -293,30 +289,6 @@ class Deliveries:
         for flight in (*self.inflight.at(Stage.WAITING), *self.inflight.at(Stage.IN_LINE)):
             self.inflight.remove(flight.claimed.held)
             self._give_back(flight)
-
-
-def _aged(flight: Flight, now: float) -> Claimed:
-    """The row as it is now: its durations counted on from the claim."""
-    claimed, elapsed = flight.claimed, now - flight.asked_at
-    expires, first = claimed.expires_in_seconds, claimed.first_attempt_age_seconds
-    return replace(
-        claimed,
-        age_seconds=claimed.age_seconds + elapsed,
-        expires_in_seconds=None if expires is None else expires - elapsed,
-        first_attempt_age_seconds=None if first is None else first + elapsed,
-        lease_left_seconds=flight.lease_until - now,
-    )
-
-
-def _unsent(word: Word) -> Word:
-    """The same end for a fence at which nothing was sent."""
-    delivered = word.kind is Kind.DELIVERED
-    return replace(
-        word,
-        outcome=AttemptOutcome.HELD if word.kind is Kind.UNCERTAIN else None,
-        reason=reason.ALREADY_DELIVERED if delivered else word.reason,
-        facts=NO_FACTS,
-    )
 
 
 def _paused(why: str | None, gate: Gate, now: float) -> GatePaused:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from fencepost.core.notification import ChannelId, Claimed, Held, NotificationId
@@ -34,6 +34,18 @@ class Flight:
     cancelled: bool = False
     renewed: bool = False
     renewal_wanted: bool = False  # now, not at half its lease
+
+    def as_it_is(self, now: float) -> Claimed:
+        """The row now: its durations counted on from the claim."""
+        claimed, elapsed = self.claimed, now - self.asked_at
+        expires, first = claimed.expires_in_seconds, claimed.first_attempt_age_seconds
+        return replace(
+            claimed,
+            age_seconds=claimed.age_seconds + elapsed,
+            expires_in_seconds=None if expires is None else expires - elapsed,
+            first_attempt_age_seconds=None if first is None else first + elapsed,
+            lease_left_seconds=self.lease_until - now,
+        )
 
 
 class Inflight:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from fencepost.core import reason
-from fencepost.core.exchange import Facts, Word
+from fencepost.core.exchange import NO_FACTS, Facts, Word
 from fencepost.core.notification import AttemptOutcome, ChannelId, Claimed, Held, Kind
 from fencepost.core.outcome import Outcome, Unregistered
 from fencepost.core.step import Unsaid
@@ -39,6 +39,17 @@ def saying(word: Word, claimed: Claimed, outcome: Outcome | None = None) -> Sayi
     if word.outcome is not None and word.outcome is not AttemptOutcome.HELD:
         known = (word.outcome, word.facts)
     return Saying(word=word, claimed=claimed, outcome=outcome, knowledge=known)
+
+
+def unsent(word: Word) -> Word:
+    """The same end for a fence at which nothing was sent."""
+    delivered = word.kind is Kind.DELIVERED
+    return replace(
+        word,
+        outcome=AttemptOutcome.HELD if word.kind is Kind.UNCERTAIN else None,
+        reason=reason.ALREADY_DELIVERED if delivered else word.reason,
+        facts=NO_FACTS,
+    )
 
 
 def emptied(said: Saying) -> Saying:
