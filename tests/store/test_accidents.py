@@ -212,7 +212,9 @@ def test_a_silent_wire_ends_the_run_in_time_and_nothing_is_sent_after(
         bench.enqueue(2)
         began = monotonic()
         summary = bench.ticker.tick(6.0)
-        assert monotonic() - began < 6.0 * 3, "by its own clock it has 6 s; a busy machine adds to that"
+        assert monotonic() - began < 6.0 * 3, (
+            "by its own clock it has 6 s; a busy machine adds to that"
+        )
         assert (summary.ended, summary.unsaid) == (Ending.UNSAID, 2)
         assert {line.action for line in bench.ticker.troubles()} == {
             "exchange_trouble",
