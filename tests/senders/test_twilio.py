@@ -296,10 +296,17 @@ def answered(status: int, code: int | None = None) -> Reply:
         (answered(400, 21211), Unregistered("answered 400 21211")),
         (answered(400, 21614), Unregistered("answered 400 21614")),
         (answered(400, 21610), Unregistered("answered 400 21610")),
+        (answered(400, 21635), Unregistered("answered 400 21635")),
+        (answered(400, 21730), Failed("answered 400 21730")),
+        (answered(503, 21730), Uncertain("answered 503 21730")),
         (answered(401, 20003), CredentialFailure("answered 401 20003")),
         (answered(403), CredentialFailure("answered 403")),
         (answered(400, 20003), CredentialFailure("answered 400 20003")),
         (answered(400, 21606), CredentialFailure("answered 400 21606")),
+        *(
+            (answered(400, code), CredentialFailure(f"answered 400 {code}"))
+            for code in (21601, 21659, 21660, 21661)
+        ),
         (answered(404, 20404), CredentialFailure("answered 404 20404")),
         (answered(400, 21602), Rejected("answered 400 21602")),
         (answered(400, 21617), Rejected("answered 400 21617")),
@@ -327,7 +334,8 @@ def test_what_an_answer_means(reply: Reply, outcome: Outcome) -> None:
         ("undelivered", 30003, Failed("undelivered 30003")),
         ("undelivered", 30004, Rejected("undelivered 30004")),
         ("undelivered", 30005, Unregistered("undelivered 30005")),
-        ("undelivered", 30006, Unregistered("undelivered 30006")),
+        ("undelivered", 30006, Unregistered("undelivered 30006", guarded=True)),
+        ("failed", 21635, Unregistered("failed 21635")),
         ("undelivered", 30007, Rejected("undelivered 30007")),
         ("undelivered", 30008, Uncertain("undelivered 30008")),
         ("failed", 30036, Rejected("failed 30036")),

@@ -1,7 +1,8 @@
 """What a mail server means by its answer, and at which command. Pure.
 
-Sources: RFC 5321, 4.2 (replies) and 4.5.3.2.6; RFC 3463 and RFC 7505 (enhanced codes: 5.1.1 no such mailbox, 5.1.10
-null MX); RFC 4954 (530, 534, 535, 538: authentication); SES developer guide, *SMTP response codes* (454 throttling).
+Sources: RFC 5321, 4.2 (replies) and 4.5.3.2.6; RFC 3463 and IANA's registry of enhanced codes (RFC 5248), RFC 7505
+(5.1.10 null MX); RFC 4954 (530, 534, 535, 538: authentication); SES developer guide, *SMTP response codes* (454
+throttling).
 """
 
 import re

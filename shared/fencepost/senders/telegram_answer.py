@@ -1,8 +1,10 @@
 """What the Bot API means by its answers. Pure.
 
 Sources: core.telegram.org/bots/api (*Making requests*, *ResponseParameters*), and Telegram's own server,
-tdlib/telegram-bot-api Client.cpp: it answers 400 for unknown errors of the network behind it, and turns a 429 whose
-wait it cannot read into a 500. A time-out was delivered often enough (python-telegram-bot#1045, #3937).
+tdlib/telegram-bot-api Client.cpp (01a3679, May 2026): it answers 400 for unknown errors of the network behind it, and
+turns a 429 whose wait it cannot read into a 500. All descriptions below are written there, but "bot can't initiate
+conversation", which comes from behind it: many tell of it, Telegram's pages do not. A time-out was delivered often
+enough (python-telegram-bot#1045, #3937).
 """
 
 from collections.abc import Mapping

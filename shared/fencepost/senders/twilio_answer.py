@@ -3,6 +3,8 @@
 Sources: twilio.com/docs/usage/requests-to-twilio and the pages of the errors. 20500: "sending an SMS is not
 idempotent ... it is possible for a customer to receive multiple messages". 429 (20429): not carried out. 404: the path
 names nothing but the account. An `I-Twilio-Idempotency-Token` is documented for callbacks only, and not relied on.
+In July 2024 21211, 21212, 21606 and 21614 were split (changelog, *Updates to the error code dictionary*): 21635, 21659,
+21660, 21661. Twilio advises against logic by codes, as they change: one that is not known here follows its status.
 """
 
 from fencepost.core.outcome import (
@@ -20,14 +22,19 @@ from fencepost.senders.retry_after import retry_after_seconds
 from fencepost.senders.unanswered import unanswered
 
 TOO_MANY = 20429
-GONE = {21211, 21610, 21614}  # no such number, opted out, no mobile number
+MAINTENANCE = 21730  # "try again later"; with which status is not said
+GONE = {21211, 21610, 21614, 21635}  # no such number, opted out, no mobile number, a landline
 CREDENTIALS = {
     10001,  # account is not active
     20003,  # not authenticated
     20005,  # account is not active
     21212,  # no valid `From`
+    21601,  # `From` is no number that can send
     21603,  # `From` is missing
     21606,  # `From` is not ours, or cannot send
+    21659,  # `From` is no number of Twilio's (or a short code of another country)
+    21660,  # `From` is another account's
+    21661,  # `From` cannot send SMS
     21701,  # no such messaging service
     21703,  # the messaging service has no numbers
 }
@@ -47,6 +54,8 @@ def meaning_of(reply: Reply) -> Outcome:
         return Throttled(reason, wait)
     if status >= 500:
         return Uncertain(reason, wait)
+    if code == MAINTENANCE:
+        return Failed(reason, wait)
     if code in GONE:
         return Unregistered(reason)
     if code in CREDENTIALS or status in (401, 403, 404):
