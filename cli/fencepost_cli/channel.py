@@ -31,10 +31,11 @@ def apply(
     file: File, dry_run: Dry = False, database_url: DatabaseUrl = None, json: Json = False
 ) -> None:
     """Create or change the channels of a file, all or none. A paused channel stays paused."""
-    from fencepost_cli.channel_file import read_channels
+    from fencepost_cli.channel_file import read_channels, refuse_kept_policies
 
     channels = read_channels(file)
     with operator(database_url) as database:
+        refuse_kept_policies(file, channels, database.channels())
         changes = database.apply_channels(channels, dry=dry_run)
     if json:
         print_json({"channels": changes, "dry_run": dry_run})

@@ -2,16 +2,29 @@
 
 import json
 import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
+from fencepost.misfit import in_words
+from fencepost.ports import SenderUnavailable
 from fencepost_cli.exit_code import CommandFailed
 from fencepost_cli.output import print_trouble
 
-Name = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]{0,62}$")]
+if TYPE_CHECKING:
+    from fencepost.core.operation import ChannelRow
+
+Name = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z][a-z0-9_-]{0,62}$",
+        description="a small letter, then small letters, digits, dashes or underscores, 63 at most",
+    ),
+]
 Whole = Annotated[int, Meta(ge=1, le=1000)]
 Seconds = Annotated[float, Meta(gt=0, le=31536000)]
 
@@ -52,10 +65,13 @@ def read_channels(file: Path) -> list[dict[str, Any]]:
     """The words `apply` says to the database. Raises `CommandFailed`: file, place and fault in one line."""
     try:
         tables = tomllib.loads(file.read_text("utf-8"))
-        found = msgspec.convert(tables, ChannelFile, strict=False)
+        _refuse_tables(file, tables)
+        found = msgspec.convert(tables, ChannelFile)
     except OSError as error:
         raise CommandFailed(f"{file}: {error.strerror or 'cannot be read'}") from None
-    except (ValueError, msgspec.ValidationError) as error:
+    except msgspec.ValidationError as error:
+        raise CommandFailed(f"{file}: {in_words(str(error), ChannelFile)}") from None
+    except ValueError as error:
         raise CommandFailed(f"{file}: {error}") from None
     except RecursionError:
         raise CommandFailed(f"{file}: nested too deeply") from None
@@ -64,32 +80,56 @@ def read_channels(file: Path) -> list[dict[str, Any]]:
     return [_words(file, name, table) for name, table in found.channel.items()]
 
 
+def _refuse_tables(file: Path, tables: dict[str, Any]) -> None:
+    for unknown in tables.keys() - {"channel"}:
+        raise CommandFailed(f"{file}: {unknown} is unknown here: each table is a [channel.NAME]")
+
+
 def _words(file: Path, name: str, table: dict[str, Any]) -> dict[str, Any]:
     try:
-        channel = msgspec.convert(table, Channel, strict=False)
+        channel = msgspec.convert(table, Channel)
     except msgspec.ValidationError as error:
-        raise CommandFailed(f"{file}: channel {name}: {error}") from None
+        raise CommandFailed(f"{file}: channel {name}: {in_words(str(error), Channel)}") from None
     _refuse_pasted_secret(file, name, channel.secret)
     words: dict[str, Any] = msgspec.to_builtins(channel)
     _refuse_what_json_lacks(file, name, words.get("settings", {}))
-    _refuse_settings(file, name, channel)
+    _refuse_misfits(file, name, channel)
     reference = words.pop("secret", None)
     return {"name": name, "secret_reference": reference, **words}
 
 
-def _refuse_settings(file: Path, name: str, channel: Channel) -> None:
-    """A kind that is not installed here may be installed where the worker runs: that is told, not refused."""
-    from fencepost.bootstrap import channel_fault
-    from fencepost.ports import SenderUnavailable
+def refuse_kept_policies(
+    file: Path, channels: Sequence[Mapping[str, Any]], known: Iterable["ChannelRow"]
+) -> None:
+    """A table without `on_uncertain` keeps the channel's: another sender, or other settings, may not serve it."""
+    kept = {row.name: row.on_uncertain for row in known}
+    for words in channels:
+        if "on_uncertain" not in words and (policy := kept.get(words["name"])) is not None:
+            settings, secret = words.get("settings", {}), words["secret_reference"]
+            with suppress(SenderUnavailable):  # that was told when the file was read
+                _refuse(file, words["name"], words["sender"], settings, secret, policy)
 
+
+def _refuse_misfits(file: Path, name: str, channel: Channel) -> None:
+    """A kind that is not installed here may be installed where the worker runs: that is told, not refused."""
+    said = (channel.sender, channel.settings, channel.secret, channel.on_uncertain)
     try:
-        fault = channel_fault(
-            channel.sender, channel.settings, channel.secret, channel.on_uncertain
-        )
+        _refuse(file, name, *said)
     except SenderUnavailable as unknown:
         print_trouble(f"{file}: channel {name}: {unknown} here; its notifications wait for one")
-        return
-    if fault is not None:
+
+
+def _refuse(
+    file: Path,
+    name: str,
+    sender: str,
+    settings: Mapping[str, Any],
+    secret: str | None,
+    on_uncertain: str | None,
+) -> None:
+    from fencepost.bootstrap import channel_fault
+
+    if (fault := channel_fault(sender, settings, secret, on_uncertain)) is not None:
         raise CommandFailed(f"{file}: channel {name}: {fault}")
 
 

@@ -55,14 +55,17 @@ def test_all_that_a_file_says_is_what_the_channel_is(fencepost: Fencepost, tmp_p
 FAULTS = {
     "an unknown key": (
         '[channel.a]\nsender = "webhook"\nslotz = 3\n',
-        "channel a: Object contains unknown field `slotz`",
+        "channel a: there is no slotz; known: sender, settings, secret, slots, rate, ",
     ),
     "an unknown policy key": (
         '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\npolicy = { tries = 3 }\n',
-        "unknown field `tries`",
+        "channel a: there is no policy.tries; known: attempts_max, ",
     ),
-    "an unknown table": ('[chanel.a]\nsender = "webhook"\n', "unknown field `chanel`"),
-    "no sender": ('[channel.a]\non_uncertain = "hold"\n', "missing required field `sender`"),
+    "an unknown table": (
+        '[chanel.a]\nsender = "webhook"\n',
+        "chanel is unknown here: each table is a [channel.NAME]",
+    ),
+    "no sender": ('[channel.a]\non_uncertain = "hold"\n', "channel a: sender is missing"),
     "no policy for doubt": (
         '[channel.a]\nsender = "webhook"\nsecret = "env:X"\n',
         "on_uncertain must be chosen",
@@ -73,23 +76,41 @@ FAULTS = {
     ),
     "a wrong policy for doubt": (
         '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "maybe"\n',
-        "Invalid enum value 'maybe'",
+        "channel a: on_uncertain must be hold, reconcile or resend",
     ),
     "a wrong name": (
         '[channel.A]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\n',
-        "channel",
+        "a name in channel must be a small letter, then",
     ),
     "too many slots": (
         '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\nslots = 5000\n',
-        "<= 1000",
+        "channel a: slots must be a whole number from 1 to 1000",
+    ),
+    "slots in quotes": (
+        '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\nslots = "5"\n',
+        "channel a: slots must be a whole number from 1 to 1000",
+    ),
+    "attempts in quotes": (
+        '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\npolicy = { attempts_max = "8" }\n',
+        "channel a: policy.attempts_max must be a whole number from 1 to 1000",
+    ),
+    "a wrong choice among a sender's": (
+        '[channel.a]\nsender = "apns"\nsecret = "env:X"\non_uncertain = "hold"\n'
+        'settings = { topic = "a.b", team_id = "TEAM123456", key_id = "KEY1234567", environment = "prod" }\n',
+        "channel a: settings: environment must be production or sandbox",
+    ),
+    "a password in the clear": (
+        '[channel.a]\nsender = "smtp"\nsecret = "env:X"\non_uncertain = "hold"\n'
+        'settings = { host = "mail.test", from = "a@b.test", security = "none" }\n',
+        "channel a: settings: security is none, and the password would travel in the clear",
     ),
     "a setting nobody knows": (
         '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\nsettings = { alow_http = true }\n',
-        "channel a: settings: Object contains unknown field `alow_http`",
+        "channel a: settings: there is no alow_http; known: allow_http, ",
     ),
     "a setting of another type": (
         '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\nsettings = { allow_http = "yes" }\n',
-        "channel a: settings: Expected `bool`, got `str`",
+        "channel a: settings: allow_http must be true or false",
     ),
     "a pasted secret": (
         '[channel.a]\nsender = "webhook"\non_uncertain = "hold"\nsecret = "whsec_aGlkZGVu"\n',
@@ -97,7 +118,7 @@ FAULTS = {
     ),
     "a rate without end": (
         '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\nrate = inf\n',
-        "<= 1000000",
+        "channel a: rate must be a number from 0.000001 to 1000000",
     ),
     "a rate of next to nothing": (
         '[channel.a]\nsender = "webhook"\nsecret = "env:X"\non_uncertain = "hold"\nrate = 1e-320\n',
@@ -133,6 +154,39 @@ def test_a_fault_is_one_line_and_nothing_is_written(fencepost: Fencepost, tmp_pa
         assert fault in said.err, case
         assert "whsec" not in said.err
         assert fencepost("channel", "list", "--json").json == {"channels": []}, case
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (
+            'sender = "slack"\nsecret = "env:X"\n',
+            'sender = "smtp"\nsettings = { host = "mail.test", from = "a@b.test" }\n',
+        ),
+        (
+            'sender = "ses"\nsettings = { from_address = "a@b.test", configuration_set = "events" }\n',
+            'sender = "ses"\nsettings = { from_address = "a@b.test" }\n',
+        ),
+    ],
+    ids=["another sender", "another setting"],
+)
+def test_a_policy_that_a_table_keeps_is_refused_like_one_it_says(
+    fencepost: Fencepost, tmp_path: Path, first: str, then: str
+) -> None:
+    channel = "[channel.a]\n"
+    policy = 'on_uncertain = "reconcile"\n'
+    assert fencepost("channel", "apply", written(tmp_path, channel + first + policy)).code == 0
+    again = fencepost("channel", "apply", written(tmp_path, channel + first))
+    assert again.out == "a: unchanged (revision 1)\n"
+    for words in ((), ("--dry-run",)):
+        said = fencepost("channel", "apply", written(tmp_path, channel + then), *words)
+        assert (said.code, said.err.count("\n")) == (1, 1)
+        assert "channel a: on_uncertain = reconcile cannot work" in said.err
+    assert fencepost("channel", "list", "--json").json["channels"][0]["revision"] == 1
+    said = fencepost(
+        "channel", "apply", written(tmp_path, channel + then + 'on_uncertain = "hold"\n')
+    )
+    assert said.out == "a: changed (revision 2)\n"
 
 
 def test_a_sender_that_is_not_installed_here_is_told_and_taken(

@@ -104,4 +104,14 @@ def test_a_setting_it_does_not_know_is_refused(
     assert fencepost("bind", "test").code == 0
     said = fencepost("channel", "apply", str(channels), more={"PYTHONPATH": installed})
     assert said.code == 1
-    assert "channel alerts: settings: Object contains unknown field `topic`" in said.err
+    assert "channel alerts: settings: there is no topic; known: endpoint" in said.err
+
+
+def test_a_policy_that_its_provider_cannot_serve_is_refused(
+    fencepost: Fencepost, tmp_path: Path, installed: str
+) -> None:
+    channels = tmp_path / "channels.toml"
+    channels.write_text(block("channels.toml").replace('"hold"', '"reconcile"'))
+    said = fencepost("channel", "apply", str(channels), more={"PYTHONPATH": installed})
+    assert said.code == 1
+    assert "channel alerts: on_uncertain = reconcile cannot work" in said.err

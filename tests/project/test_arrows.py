@@ -14,11 +14,13 @@ ROOMS = {
     "fencepost.senders": {
         "fencepost.core",
         "fencepost.deadline",
+        "fencepost.misfit",
         "fencepost.ports",
         "fencepost.senders",
     },
     "fencepost.ports": {"fencepost.core"},
     "fencepost.deadline": set[str](),  # time alone: whoever waits for a peer waits like this
+    "fencepost.misfit": set[str](),  # whoever reads settings tells what is wrong in the same words
     "fencepost.attempt": {"fencepost.core", "fencepost.deadline", "fencepost.ports"},
     "fencepost.drive": {
         "fencepost.core",
@@ -91,6 +93,7 @@ ROOMS = {
         "fencepost.bootstrap",
         "fencepost.backfill",
         "fencepost.core",
+        "fencepost.misfit",
         "fencepost.ports",
         "fencepost.settings",
         "fencepost.store",  # the operator's and the producer's side have no port: they are the database's

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 import pytest
 from msgspec import inspect
 
@@ -88,9 +87,3 @@ def test_the_words(kind: str, settings: dict[str, Any], fault: str) -> None:
 
 def test_there_are_such_settings_in_more_than_half_of_the_kinds() -> None:
     assert len({kind for kind, _ in wrong_settings()}) >= 7
-
-
-def test_other_errors_stay_as_msgspec_tells_them() -> None:
-    assert issubclass(msgspec.ValidationError, ValueError)
-    fault = fault_of("apns", {"topic": 1}, "env:SECRET")
-    assert fault == "settings: Expected `str`, got `int` - at `$.topic`"

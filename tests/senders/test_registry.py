@@ -20,6 +20,9 @@ from fencepost.senders.transport import Transport
 from fencepost.senders.webhook import Webhook
 from tests.senders.stage import client_context
 
+KNOWN = (
+    "known: allow_http, allow_private_networks, deduplicates_for_seconds, throttle_whole_channel"
+)
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 SECRETS = {"env:GOOD": SECRET, "env:SHORT": "whsec_aHVudGVyMg==", "env:PLAIN": "hunter2"}
 CHANNEL = Channel(
@@ -84,9 +87,9 @@ def test_reconcile_is_refused_where_nobody_will_ever_tell() -> None:
         ({"secret_reference": "env:PLAIN"}, "webhook: a signing secret starts with whsec_"),
         (
             {"settings": {"allow_http": "yes"}},
-            "webhook: Expected `bool`, got `str` - at `$.allow_http`",
+            "webhook: allow_http must be true or false",
         ),
-        ({"settings": {"tiemout": 1}}, "webhook: Object contains unknown field `tiemout`"),
+        ({"settings": {"tiemout": 1}}, f"webhook: there is no tiemout; {KNOWN}"),
     ],
 )
 def test_a_channel_that_cannot_send_says_why_in_one_line(
@@ -141,6 +144,7 @@ def pigeon(channel: Channel, secret: str | None, transport: Transport) -> Pigeon
 
 
 KIND = SenderKind(build=pigeon)
+HOMING = SenderKind(build=pigeon, facility=lambda settings: Facility(can_be_asked=True))
 
 
 @contextmanager
@@ -185,6 +189,17 @@ def test_another_packages_trouble_is_one_line_too(
     assert str(refused.value) == sentence
 
 
+def test_a_kind_that_does_not_say_it_can_be_asked_may_not_reconcile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    places = {"pigeon": "KIND", "homing": "HOMING"}
+    offered = {kind: f"tests.senders.test_registry:{name}" for kind, name in places.items()}
+    with offering(monkeypatch, **offered):
+        assert "can neither be asked" in str(fault_of("pigeon", {}, None, "reconcile"))
+        assert fault_of("pigeon", {}, None, "hold") is None
+        assert fault_of("homing", {}, None, "reconcile") is None
+
+
 def test_a_third_party_cannot_replace_our_own(
     registry: SenderRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,7 +219,7 @@ def test_a_third_party_cannot_replace_our_own(
             None,
             "a secret reference is missing: no channel of this kind works without one",
         ),
-        ({"tiemout": 1}, "env:GOOD", "settings: Object contains unknown field `tiemout`"),
+        ({"tiemout": 1}, "env:GOOD", f"settings: there is no tiemout; {KNOWN}"),
     ],
 )
 def test_a_channel_that_can_never_work_is_refused_before_it_is_one(

@@ -19,9 +19,11 @@ Constructor = Callable[[Channel, str | None, Transport], Sender]
 class SenderKind:
     """`settings` is what a channel's settings must fit, checked where they are written down. None: nothing is known.
     `needs_secret`: no channel of this kind works without a secret reference. `facility`: what a channel with these
-    settings offers against a duplicate (given the settings as `settings` reads them); None: only its sender knows."""
+    settings offers against a duplicate (given the settings as `settings` reads them); None: nothing, so that no such
+    channel may reconcile. `no_secret`: why a channel with these settings may have no secret; None where it may."""
 
     build: Constructor
     settings: type[msgspec.Struct] | None = None
     needs_secret: bool = False
     facility: Callable[[Any], Facility] | None = None
+    no_secret: Callable[[Any], str | None] | None = None

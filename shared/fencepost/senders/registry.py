@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from fencepost.core.channel import Channel
+from fencepost.core.channel import Channel, Facility
 from fencepost.core.notification import ChannelId, OnUncertain
+from fencepost.misfit import in_words
 from fencepost.ports import Clock, Sender, SenderUnavailable
 from fencepost.senders.endpoint import endpoint
 from fencepost.senders.kind import SenderKind
-from fencepost.senders.pattern import in_words
 from fencepost.senders.request import InvalidUrl
 from fencepost.senders.transport import Transport
 
@@ -59,21 +59,21 @@ def fault_of(
     found = kind_of(kind)
     if found.needs_secret and secret_reference is None:
         return "a secret reference is missing: no channel of this kind works without one"
-    if found.settings is None:
-        return None
     try:
-        read = msgspec.convert(dict(settings), found.settings)
-        facility = found.facility(read) if found.facility is not None else None
+        read = msgspec.convert(dict(settings), found.settings) if found.settings else settings
+        facility = found.facility(read) if found.facility is not None else Facility()
     except ValueError as wrong:  # msgspec's included
-        return f"settings: {_line(wrong)}"
+        return f"settings: {in_words(_line(wrong), found.settings)}"
     if (fault := _endpoint_fault(read)) is not None:
         return f"settings: endpoint: {fault}"
-    if on_uncertain != OnUncertain.RECONCILE or facility is None or facility.reconciles:
-        return None
-    return NO_RECONCILE
+    if secret_reference is not None and found.no_secret and (fault := found.no_secret(read)):
+        return f"settings: {fault}"
+    if on_uncertain == OnUncertain.RECONCILE and not facility.reconciles:
+        return NO_RECONCILE
+    return None
 
 
-def _endpoint_fault(settings: msgspec.Struct) -> str | None:
+def _endpoint_fault(settings: object) -> str | None:
     """Every kind that has an `endpoint` reads it so."""
     written = getattr(settings, "endpoint", None)
     try:
@@ -163,7 +163,8 @@ class SenderRegistry:
         try:
             sender = kind.build(channel, secret, self._transport)
         except (ValueError, msgspec.ValidationError) as wrong:
-            raise SenderUnavailable(f"{channel.sender}: {_line(wrong)}") from None
+            why = in_words(_line(wrong), kind.settings)
+            raise SenderUnavailable(f"{channel.sender}: {why}") from None
         self._built[channel.id] = Built(channel, secret, sender)
         return sender
 
@@ -200,4 +201,4 @@ def kind_of(name: str) -> SenderKind:
 def _line(wrong: Exception) -> str:
     """Its message as one line; a KeyError's would come quoted."""
     text = str(wrong.args[0]) if wrong.args else type(wrong).__name__
-    return in_words(" ".join(text.split()))
+    return " ".join(text.split())

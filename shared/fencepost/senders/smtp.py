@@ -97,9 +97,14 @@ def smtp(channel: Channel, secret: str | None, transport: Transport) -> Smtp:
     """The constructor of the kind `smtp`. Raises ValueError or `msgspec.ValidationError`."""
     settings = msgspec.convert(dict(channel.settings), SmtpSettings)
     account = read_account(secret)
-    if account is not None and settings.security == "none":
-        raise ValueError("security is none, and the password would travel in the clear")
+    if account is not None and (why := settings.no_secret) is not None:
+        raise ValueError(why)
     return Smtp(settings, account)
 
 
-KIND = SenderKind(build=smtp, settings=SmtpSettings, facility=lambda _: Smtp.facility)
+KIND = SenderKind(
+    build=smtp,
+    settings=SmtpSettings,
+    facility=lambda _: Smtp.facility,
+    no_secret=lambda settings: settings.no_secret,
+)

@@ -46,6 +46,13 @@ class SmtpSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return address_of(self.return_path or self.sender[1])
 
     @property
+    def no_secret(self) -> str | None:
+        """Why nobody may log in; None where somebody may."""
+        if self.security == "none":
+            return "security is none, and the password would travel in the clear"
+        return None
+
+    @property
     def port_number(self) -> int:
         return self.port or PORTS[self.security]
 
