@@ -1,6 +1,6 @@
 """A connection without a socket."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import Callable
 
 from httpunk.types import Response
 
@@ -26,7 +26,7 @@ class FakeWire:
     async def exchange(self, request: Request, progress: Progress) -> Response:
         raise NotImplementedError
 
-    def chunks(self, response: Response) -> AsyncGenerator[bytes, None]:
+    async def read(self, response: Response, take: Callable[[bytes], None]) -> None:
         raise NotImplementedError
 
     def retire(self) -> None:

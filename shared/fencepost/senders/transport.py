@@ -1,12 +1,12 @@
 """Sends one request once and knows how far it got. What it promises, and why this engine: docs/transport.md."""
 
 import asyncio
-import contextlib
 import socket
 import ssl
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from fencepost.core.reply import Reply
 from fencepost.deadline import Deadline
@@ -86,21 +86,19 @@ class Transport:
         wire = await self._pool.acquire(request.origin)
         try:
             response = await wire.exchange(request, progress)
-            await _read(wire, wire.chunks(response), progress)
+            try:
+                await wire.read(response, partial(_take, wire, progress))
+            except asyncio.CancelledError:
+                wire.retire()
+                raise
         finally:
             self._pool.release(wire)
 
 
-async def _read(wire: Wire, chunks: AsyncGenerator[bytes, None], progress: Progress) -> None:
+def _take(wire: Wire, progress: Progress, chunk: bytes) -> None:
     """The body up to the cap. A longer one is not worth its connection."""
-    async with contextlib.aclosing(chunks):
-        try:
-            async for chunk in chunks:
-                left = BODY_BYTES_MAX - len(progress.body)
-                progress.body += chunk[:left]
-                if len(chunk) > left:
-                    wire.retire()
-                    raise Broken(Trouble.BODY_CUT, f"more than {BODY_BYTES_MAX} bytes")
-        except asyncio.CancelledError:
-            wire.retire()
-            raise
+    left = BODY_BYTES_MAX - len(progress.body)
+    progress.body += chunk[:left]
+    if len(chunk) > left:
+        wire.retire()
+        raise Broken(Trouble.BODY_CUT, f"more than {BODY_BYTES_MAX} bytes")

@@ -5,7 +5,7 @@ stream open, this file goes one step below it, at the places marked `below the s
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from httpunk import Backend, H1Connection, H2Connection
@@ -64,8 +64,8 @@ class Wire(Protocol):
         """Send it and wait for the head. Raises `Broken`; `progress` tells how far it got."""
         ...
 
-    def chunks(self, response: Response) -> AsyncGenerator[bytes, None]:
-        """The body as it comes. Raises `Broken`."""
+    async def read(self, response: Response, take: Callable[[bytes], None]) -> None:
+        """Hand over the body as it comes. Raises `Broken`, and what `take` raises: the rest is given up then."""
         ...
 
     def retire(self) -> None:
@@ -138,11 +138,11 @@ class _Engine:
         except (HTTPunkError, OSError) as wrong:
             raise Unsent(Trouble.HANDSHAKE, type(wrong).__name__) from wrong
 
-    async def chunks(self, response: Response) -> AsyncGenerator[bytes, None]:
+    async def read(self, response: Response, take: Callable[[bytes], None]) -> None:
         inner: Any = response.aiter_bytes()
         try:
             async for chunk in inner:
-                yield chunk
+                take(chunk)
         except (HTTPunkError, OSError) as wrong:
             raise Broken(Trouble.BODY_LOST, type(wrong).__name__) from wrong
         finally:
