@@ -68,6 +68,10 @@ def wait_until(seen: Callable[[], bool], *, seconds: float = 240.0) -> None:
     raise AssertionError(f"not seen within {seconds} s")
 
 
+REFUSE_CLAIMS = """
+create function public.refuse() returns trigger language plpgsql as $f$
+begin raise exception 'gone' using errcode = 'undefined_table'; end $f$;
+create trigger refuse before update on fencepost.queue for each row execute function public.refuse()"""
 LEASED = "select count(*) from fencepost.queue where run_id <> fencepost.nobody()"
 DELIVERED = "select count(*) from fencepost.closed where kind = 'delivered'"
 
@@ -110,7 +114,7 @@ def test_a_database_that_refuses_the_claim_is_not_called_drained(
     fencepost: Fencepost, provider: LocalProvider, connection: psycopg.Connection
 ) -> None:
     enqueued(fencepost, provider, "ok", 1)
-    connection.execute("alter table fencepost.evidence rename to elsewhere")
+    connection.execute(REFUSE_CLAIMS)
     connection.commit()
     said = fencepost("run", "--json", more=MORE)
     assert said.code == 1
