@@ -71,8 +71,10 @@ def storm(ground: Ground, dice: random.Random, schedules: list[Schedule]) -> Non
         moment = round(NOTIFICATIONS * 0.8 * (number + dice.random()) / ACCIDENTS)
         wait_for_arrivals(ground, moment)
         thaw()
-        runtime = one_at_work(ground, dice, schedules)
         thaw = nothing
+        runtime = one_at_work(ground, dice, schedules)
+        if runtime is None:
+            break
         if number < KILLS_MIN or dice.random() < 0.6:
             runtime.kill()
         else:
@@ -86,17 +88,17 @@ def storm(ground: Ground, dice: random.Random, schedules: list[Schedule]) -> Non
     thaw()
 
 
-def one_at_work(ground: Ground, dice: random.Random, schedules: list[Schedule]) -> Runtime:
-    """A runtime whose run holds rows: on a busy machine most of the others are still starting."""
+def one_at_work(ground: Ground, dice: random.Random, schedules: list[Schedule]) -> Runtime | None:
+    """A runtime whose run holds rows: on a busy machine most of the others are still starting. None: all is over."""
     found: list[Runtime] = []
 
     def at_work() -> bool:
         holding = {tick for (tick,) in ground.rows(HOLDING)}
         found[:] = [one.runtime for one in schedules if one.tick in holding and one.runtime.pid()]
-        return bool(found)
+        return bool(found) or ground.closed()
 
     wait_until(at_work, 30, "a runtime at work")
-    return dice.choice(found)
+    return dice.choice(found) if found else None
 
 
 def wait_for_arrivals(ground: Ground, moment: int) -> None:
