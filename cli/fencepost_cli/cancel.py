@@ -2,14 +2,12 @@
 
 from typing import Annotated
 
-import typer
-
-from fencepost_cli import selecting
+from fencepost_cli import option, selecting
 from fencepost_cli.database import operator
 from fencepost_cli.move import Move, moved
 from fencepost_cli.option import DatabaseUrl, Json, Yes
 
-Why = Annotated[str | None, typer.Option("--why", help="Why; `explain` shows it.")]
+Why = Annotated[str | None, option.why("Why; `explain` shows it.")]
 DONE = frozenset({"cancelled", "cancelled_leased"})
 
 

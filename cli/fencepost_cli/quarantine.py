@@ -5,12 +5,13 @@ from typing import Annotated
 
 import typer
 
+from fencepost_cli import option
 from fencepost_cli.database import operator
 from fencepost_cli.exit_code import CommandFailed, ExitCode
 from fencepost_cli.option import DatabaseUrl, Json, Yes
 from fencepost_cli.output import print_json, print_line
 
-Why = Annotated[str, typer.Option("--why", help="Why; `explain` shows it.")]
+Why = Annotated[str, option.why("Why; `explain` shows it.")]
 
 
 def quarantine(

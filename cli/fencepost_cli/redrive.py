@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from fencepost.core.notification import Kind
-from fencepost_cli import selecting
+from fencepost_cli import option, selecting
 from fencepost_cli.database import operator
 from fencepost_cli.move import Move, moved
 from fencepost_cli.option import DatabaseUrl, Json, Yes
@@ -13,7 +13,7 @@ from fencepost_cli.option import DatabaseUrl, Json, Yes
 Resend = Annotated[
     bool, typer.Option("--resend", help="Uncertain ones too: some of them may arrive twice.")
 ]
-Why = Annotated[str | None, typer.Option("--why", help="Why; `explain` shows it.")]
+Why = Annotated[str | None, option.why("Why; `explain` shows it.")]
 DONE = frozenset({"redriven"})
 
 

@@ -6,7 +6,7 @@ import typer
 
 from fencepost.core.notification import Kind
 from fencepost.core.operation import Resolution
-from fencepost_cli import selecting
+from fencepost_cli import option, selecting
 from fencepost_cli.database import operator
 from fencepost_cli.move import Move, moved
 from fencepost_cli.option import DatabaseUrl, Json, Yes
@@ -20,7 +20,7 @@ Dead = Annotated[bool, typer.Option("--dead", help="Give it up, whatever became 
 Resend = Annotated[
     bool, typer.Option("--resend", help="Nobody knows: send it again, it may arrive twice.")
 ]
-Why = Annotated[str, typer.Option("--why", help="How you know; `explain` shows it.")]
+Why = Annotated[str, option.why("How you know; `explain` shows it.")]
 DONE = {
     Resolution.DELIVERED: frozenset({"delivered"}),
     Resolution.NOT_DELIVERED: frozenset({"open"}),

@@ -146,6 +146,10 @@ SECRET = "alice@example.org' - at `$.bob`"
     [
         ({"command": SECRET}, "unknown command: known here are"),
         (
+            {"command": "resolve", "resolution": "dead", "why": " ", "ids": [1]},
+            "why: it is empty",
+        ),
+        (
             {"command": "resolve", "resolution": SECRET, "why": "w", "ids": [1]},
             "Invalid enum value - at `$.resolution`",
         ),

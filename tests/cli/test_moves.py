@@ -160,6 +160,8 @@ class TestResolve:
             ("1", "--why", "x"),
             ("1", "--dead", "--resend", "--why", "x"),
             ("1", "--dead"),
+            ("1", "--dead", "--why", ""),
+            ("1", "--dead", "--why", " "),
             ("--dead", "--why", "x"),
         ],
         ids=" ".join,
@@ -168,6 +170,18 @@ class TestResolve:
         self, inline: Fencepost, database_url: str, words: tuple[str, ...]
     ) -> None:
         assert inline(database_url, "uncertain", "resolve", *words).code == 2
+
+    @pytest.mark.parametrize(
+        "command",
+        [("redrive", "1"), ("cancel", "1"), ("quarantine", "--yes"), ("backfill", "redrive", "1")],
+        ids=" ".join,
+    )
+    def test_a_reason_that_says_nothing_is_a_slip(
+        self, inline: Fencepost, database_url: str, command: tuple[str, ...]
+    ) -> None:
+        said = inline(database_url, *command, "--why", " ")
+        assert said.code == 2
+        assert "it is empty" in said.err
 
     def test_by_selector_means_uncertain_ones(
         self, bench: PostgresBench, fencepost: Fencepost

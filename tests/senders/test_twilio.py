@@ -220,6 +220,34 @@ async def test_a_number_twilio_would_write_in_another_way_is_not_asked_about() -
 # --- the message ---
 
 
+@pytest.mark.parametrize(
+    "recipient",
+    [
+        "0171 234",
+        "4155550100",
+        "+0155550100",
+        "+1 415 555 0100",
+        "+1415555010012345",
+        "+\uff11\uff12\uff13\uff14",
+        "",
+    ],
+)
+async def test_what_is_no_number_is_rejected_and_never_sent(recipient: str) -> None:
+    async with stage() as on:
+        row = replace(ROW, recipient=recipient)
+        assert sender(on).prepare(row) == Rejected(
+            "the recipient is no phone number as E.164 writes it"
+        )
+
+
+@pytest.mark.parametrize("recipient", ["+2904", "+14155550100", "whatsapp:+14155550100"])
+async def test_numbers_and_addresses_of_other_networks_are_sent_to(recipient: str) -> None:
+    async with stage() as on:
+        server = TwilioServer(now=NOW)
+        await on.serve(server)
+        assert isinstance(await sent(sender(on), replace(ROW, recipient=recipient)), Delivered)
+
+
 async def test_a_raw_block_is_laid_over_it() -> None:
     async with stage() as on:
         server = TwilioServer(now=NOW)
@@ -421,6 +449,17 @@ async def test_a_secret_that_is_no_pair_is_refused_and_not_repeated(secret: str 
     assert str(refused.value) == (
         "the secret is no pair of a SID (SK… or AC…) and its secret, a colon between"
     )
+
+
+async def test_callbacks_that_nobody_could_believe_are_refused_before_the_first_send() -> None:
+    hook = replace(CHANNEL, settings={**KNOWN, "status_callback": "https://hooks.example/t"})
+    async with stage() as on:
+        for secret in (SECRET, f"{SECRET} AC{'9' * 32}:of-another"):
+            with pytest.raises(ValueError, match="status_callback needs the auth token") as refused:
+                twilio(hook, secret, on.transport)
+            assert "verysecret" not in str(refused.value)
+        for secret in (f"{SECRET} {ACCOUNT}:token", f"{ACCOUNT}:token"):
+            assert isinstance(twilio(hook, secret, on.transport), Twilio)
 
 
 async def test_the_first_pair_sends_and_the_accounts_own_tokens_sign() -> None:

@@ -169,6 +169,8 @@ def _redrive(wire: RedriveWire, label: Label) -> Move:
 
 
 def _resolve(wire: ResolveWire, label: Label) -> Move:
+    if not wire.why.strip():
+        raise CommandRefused("why: it is empty, and nobody could tell later how it was known")
     storable(why=wire.why)
     which = chosen(wire.ids, wire.select, kinds=("uncertain",))
     word = RESOLVING[wire.resolution]

@@ -27,7 +27,7 @@ from fencepost.senders.transport import Transport
 from fencepost.senders.twilio_answer import meaning_of
 from fencepost.senders.twilio_callback import callback_url
 from fencepost.senders.twilio_list import Wanted, find
-from fencepost.senders.twilio_secret import pairs_in
+from fencepost.senders.twilio_secret import auth_tokens, pairs_in
 from fencepost.senders.twilio_settings import TwilioSettings
 from fencepost.senders.vocabulary import laid_over, plain_text, raw_block
 
@@ -36,6 +36,14 @@ VALIDITY_SECONDS_MAX = 36_000
 PAGE_SIZE = 20  # a page must fit into what is read of an answer
 OURS = frozenset({"To", "StatusCallback", "ValidityPeriod"})
 CONTENT = ("Body", "MediaUrl", "ContentSid")
+UNSIGNED = (
+    "status_callback needs the auth token of account_sid in the secret too (SK…:secret AC…:token),"
+    " for Twilio signs with it and nobody would believe a callback"
+)
+E164 = re.compile(r"\+[1-9][0-9]{1,14}", re.ASCII)  # twilio.com/docs/glossary/what-e164
+ELSEWHERE = re.compile(
+    r"[a-z]+:[!-~]+", re.ASCII
+)  # `whatsapp:` and the like: an address of another network
 NUMBER = re.compile(r"(?:[a-z]+:)?\+[1-9][0-9]{6,14}", re.ASCII)  # as Twilio writes it back
 
 Form = tuple[tuple[str, str], ...]
@@ -64,6 +72,8 @@ class Twilio:
         self._now = now
 
     def prepare(self, claimed: Claimed) -> Prepared | Outcome:
+        if not (E164.fullmatch(claimed.recipient) or ELSEWHERE.fullmatch(claimed.recipient)):
+            return Rejected("the recipient is no phone number as E.164 writes it")
         try:
             form = form_of(claimed, self._settings)
             body = urlencode(form).encode()
@@ -168,6 +178,8 @@ def twilio(channel: Channel, secret: str | None, transport: Transport) -> Twilio
     """The constructor of the kind `twilio`. Raises ValueError or `msgspec.ValidationError`."""
     settings = msgspec.convert(dict(channel.settings), TwilioSettings)
     pair, *_ = pairs_in(secret or "")
+    if settings.status_callback and not auth_tokens(secret or "", settings.account_sid):
+        raise ValueError(UNSIGNED)
     return Twilio(transport, settings, pair, channel=channel.name)
 
 
