@@ -7,16 +7,16 @@ Behind the last two, `#KEY` takes one value out of a JSON object: one secret can
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from fencepost.ports import AccessUnavailable, Clock
 from fencepost.settings import SecretMissing
 
 Fetch = Callable[[str, float, bool], str]  # name, seconds it may be old, whether anew
-SLOW_SECONDS = 1.0  # a refusal comes sooner; whatever takes longer is a store that is away,
-AWAY_SECONDS = (
-    30.0  # and is left alone for so long: a run's channels must not wait for it one after the other
-)
+SLOW_SECONDS = 1.0  # a refusal comes sooner, but for the first: its client is made then
+SLOW_IN_A_ROW = 2  # a store is away, and a run's channels must not wait for it in turn:
+AWAY_SECONDS = 30.0  # so long it is not asked
 
 
 class SecretPlaces:
@@ -35,6 +35,7 @@ class SecretPlaces:
     ) -> None:
         self._clock = clock
         self._away_until: dict[str, float] = {}
+        self._slow: Counter[str] = Counter()  # failures in a row
         self._local = local
         self._stores = stores
         self._max_age_seconds = max_age_seconds
@@ -56,7 +57,7 @@ class SecretPlaces:
         try:
             text = self._fetched(kind, fetch, name, anew)
         except AccessUnavailable as away:
-            raise SecretMissing(f"{kind}:{name}: {away}") from None
+            raise SecretMissing(f"{kind}:{name}: {' '.join(str(away).split())}") from None
         secret = (_value(text, key, reference) if key else text).strip()
         if not secret:
             raise SecretMissing(f"{reference} is empty")
@@ -66,12 +67,17 @@ class SecretPlaces:
         began = self._clock()
         if began < self._away_until.get(kind, began):
             raise AccessUnavailable("the store did not answer a moment ago")
+        slow = 0
         try:
             return fetch(name, self._max_age_seconds, anew)
         except AccessUnavailable:
             if (now := self._clock()) - began >= SLOW_SECONDS:
+                slow = self._slow[kind] + 1
+            if slow >= SLOW_IN_A_ROW:
                 self._away_until[kind] = now + AWAY_SECONDS
             raise
+        finally:
+            self._slow[kind] = slow
 
 
 def _value(text: str, key: str, reference: str) -> str:

@@ -18,7 +18,9 @@ from fencepost.secret_places import AWAY_SECONDS, SecretPlaces
 from fencepost.senders.registry import RENEWALS_APART_SECONDS, SenderRegistry
 from fencepost.senders.transport import Transport
 from fencepost.settings import SecretMissing, Settings
+from tests.senders.peers import Asked, Peer
 from tests.senders.test_registry import CHANNEL, SECRET
+from tests.senders.threaded import serving
 
 OTHER = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 
@@ -185,8 +187,8 @@ class Away:
         raise AccessUnavailable("Read timeout")
 
 
-@pytest.mark.parametrize(("seconds", "asked"), [(4.0, 1), (0.05, 30)])
-def test_a_store_that_is_away_keeps_a_run_waiting_once_and_not_once_a_channel(
+@pytest.mark.parametrize(("seconds", "asked"), [(4.0, 2), (0.05, 30)])
+def test_a_store_that_is_away_keeps_a_run_waiting_twice_and_not_for_each_channel(
     seconds: float, asked: int
 ) -> None:
     """Thirty channels with a secret each; a store that refuses at once is asked for each."""
@@ -203,6 +205,46 @@ def test_a_store_that_is_away_keeps_a_run_waiting_once_and_not_once_a_channel(
     clock.now += AWAY_SECONDS
     with pytest.raises(SecretMissing, match="Read timeout"):
         places.read_anew("ssm:/1")
+
+
+JSON = (("content-type", "application/x-amz-json-1.1"),)
+ODD = (
+    (400, b'{"__type":"ThrottlingException","message":"Rate exceeded"}'),
+    (
+        400,
+        b'{"__type":"AccessDeniedException","Message":"role/x is not authorized\\nto perform it"}',
+    ),
+    (400, b'{"__type":"DecryptionFailure","message":"no key"}'),
+    (503, b"<html>away</html>"),
+    (200, b"<html>welcome</html>"),
+    (200, b"{}"),
+    (302, b""),
+    (200, b'{"SecretString":null,"SecretBinary":"!!!","Parameter":null}'),
+)
+
+
+@pytest.mark.parametrize("reference", ["secretsmanager:one", "ssm:/one"])
+def test_whatever_a_store_answers_a_secret_is_missing_and_nothing_else_breaks(
+    reference: str, aws: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Throttled, refused, a proxy's page, an answer that is none: one line each, asked once each."""
+    asked: list[Asked] = []
+
+    async def script(peer: Peer) -> None:
+        while True:
+            asked.append(await peer.request())
+            status, body = ODD[len(asked) - 1]
+            await peer.answer(asked[-1], status, body, JSON)
+
+    with serving(script) as port:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
+        places = bootstrap.secret_places(Settings(database=Database(), installation="test"))
+        for _ in ODD:
+            with pytest.raises(SecretMissing) as missing:
+                places.read(reference)
+            assert "\n" not in str(missing.value)
+            assert str(missing.value).startswith(reference)
+    assert len(asked) == len(ODD), "no retries"
 
 
 def test_a_secret_in_bytes_is_read_as_text_or_refused(secrets: Any, places: SecretPlaces) -> None:

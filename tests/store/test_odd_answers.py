@@ -78,7 +78,7 @@ STRANGE = (
     page("200 OK", b"\xff\xfe{"),
     page("201 Created", b'{"sid":"payload-secret ","name":"payload-secret\\u0000"}'),
 )
-NAMING = ("twilio", "telegram", "expo", "slack", "fcm", "apns", "sns", "ses")
+NAMING = ("twilio", "telegram", "expo", "slack", "fcm", "apns", "sns", "ses", "aws_sms")
 KINDS = ("webhook", "slack_webhook", *NAMING)
 
 
