@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import typer.main
 
+from fencepost.core.budget import Timing
+from fencepost.settings import DURATIONS
 from fencepost_cli.channel_file import read_channels
 from fencepost_cli.exit_code import ExitCode
 from fencepost_cli.main import app
@@ -46,6 +48,12 @@ def test_no_command_is_left_out() -> None:
 def test_every_exit_code_is_told() -> None:
     told = {int(code) for code in re.findall(r"^\| (\d+) \|", DOCS.read_text(), re.MULTILINE)}
     assert told == set(ExitCode)
+
+
+def test_every_default_of_a_duration_is_told() -> None:
+    told = dict(re.findall(r"`(FENCEPOST_\w+_SECONDS)` \(([0-9.]+)\)", DOCS.read_text()))
+    timing = Timing()
+    assert told == {name: f"{getattr(timing, field):g}" for field, name in DURATIONS.items()}
 
 
 def test_its_channel_file_is_one(tmp_path: Path) -> None:
