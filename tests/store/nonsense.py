@@ -10,6 +10,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from fencepost.core.access import Database
+from fencepost.core.budget import Timing
 from fencepost.core.explain import explain
 from fencepost.core.line import Line
 from fencepost.core.notification import NotificationId
@@ -25,8 +26,9 @@ from tests.senders.stage import HOST, client_context
 from tests.senders.test_registry import SECRET as WEBHOOK_SECRET
 from tests.senders.threaded import serving
 from tests.store.postgres_bench import PostgresBench
-from tests.store.runs import SHORT
 
+PATIENT = Timing(send_timeout_seconds=6.0, lease_seconds=10.0)  # nobody is late on a busy machine
+BRIEF = Timing(send_timeout_seconds=2.0, lease_seconds=6.0)  # for those who never answer
 CHANNELS = """
 insert into fencepost.channel (name, sender, settings, secret_reference, on_uncertain, slots, policy)
 values ('odd', %s, %s, 'odd', 'resend', %s, '{"backoff_base_seconds": 600, "attempts_max": 100}'),
@@ -56,6 +58,7 @@ class Ground:
     worker: Worker
     hidden: Sequence[str]
     sound_url: str
+    seconds: float  # of a run
     lines: list[Line] = field(default_factory=list)
     numbers: list[Any] = field(default_factory=list)
     ids: list[NotificationId] = field(default_factory=list)
@@ -71,7 +74,7 @@ class Ground:
         """Run after run, every pause lifted in between and every row due again."""
         for _ in range(runs_max):
             self.bench.admin.execute(OPEN_AGAIN)
-            self.worker.deliver(remaining_seconds=8.0, correlation="tick")
+            self.worker.deliver(remaining_seconds=self.seconds, correlation="tick")
             assert not self.worker.spoilt
             if seen():
                 return
@@ -126,6 +129,7 @@ def ground(
     hidden: Sequence[str],
     tls_port: int | None = None,
     slots: int = 1,
+    timing: Timing = PATIENT,
 ) -> Iterator[Ground]:
     """`tls_port`: where the name of the TLS servers leads."""
     bench.admin.execute(CHANNELS, [kind, Jsonb(settings), slots])
@@ -145,10 +149,11 @@ def ground(
         lines=lines.append,
         metrics=lambda told, run: numbers.append((told, run)),
     )
-    known = Settings(database=Database(), installation="test", timing=SHORT)
+    known = Settings(database=Database(), installation="test", timing=timing)
     with serving(_sound) as port, Worker(known, parts) as worker:
         url = f"http://127.0.0.1:{port}/in?token=recipient-secret"
-        yield Ground(bench, worker, (*hidden, "recipient-secret"), url, lines, numbers)
+        seconds = 3.0 * timing.send_timeout_seconds + 2.0
+        yield Ground(bench, worker, (*hidden, "recipient-secret"), url, seconds, lines, numbers)
 
 
 async def _sound(peer: Peer) -> None:

@@ -22,7 +22,7 @@ from tests.senders.every_kind import BROWSER, EXAMPLES, GOOGLE
 from tests.senders.peers import Asked, H2Peer, Peer
 from tests.senders.stage import HOST, beat, never, server_context
 from tests.senders.threaded import serving
-from tests.store.nonsense import ground
+from tests.store.nonsense import BRIEF, PATIENT, ground
 from tests.store.postgres_bench import PostgresBench
 
 pytestmark = pytest.mark.postgres
@@ -230,7 +230,16 @@ def test_nonsense_over_h2_breaks_nothing_delivers_nothing_and_tells_nothing(
     slots = len(SLOW) if slow else 1
     with (
         serving(service.script, server_context(alpn=("h2",))) as port,
-        ground(bench, kind, settings, secret, hidden=hidden, tls_port=port, slots=slots) as odd,
+        ground(
+            bench,
+            kind,
+            settings,
+            secret,
+            hidden=hidden,
+            tls_port=port,
+            slots=slots,
+            timing=BRIEF if slow else PATIENT,
+        ) as odd,
     ):
         odd.enqueue(recipient, len(answers))
         odd.run_until(lambda: service.asked >= len(answers), 2 * len(answers))

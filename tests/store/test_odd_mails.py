@@ -12,7 +12,7 @@ from tests.senders.mail_server import CERTIFICATE, GOOD, PASSWORD, USER
 from tests.senders.peers import H1Peer, Peer
 from tests.senders.stage import CA, never
 from tests.senders.threaded import serving
-from tests.store.nonsense import ground
+from tests.store.nonsense import BRIEF, ground
 from tests.store.postgres_bench import PostgresBench
 
 pytestmark = pytest.mark.postgres
@@ -79,7 +79,9 @@ def drained(bench: PostgresBench, sessions: Sequence[dict[str, bytes]]) -> set[s
     server = Mails(cycle(sessions))
     with (
         serving(server.script) as port,
-        ground(bench, "smtp", settings(port), "", hidden=(RECIPIENT,), slots=8) as odd,
+        ground(
+            bench, "smtp", settings(port), "", hidden=(RECIPIENT,), slots=8, timing=BRIEF
+        ) as odd,
     ):
         odd.enqueue(RECIPIENT, len(sessions))
         odd.run_until(lambda: server.begun >= len(sessions), 2 * len(sessions))
