@@ -45,8 +45,12 @@ def never_began(claimed: Claimed) -> Replied:
 
 async def ask(sender: Sender, claimed: Claimed, *, timeout_seconds: float) -> Asked:
     """Ask the provider about an earlier attempt. A sender that breaks, stalls or is stopped could not say."""
-    answer = await guarded(_asked(sender, claimed, timeout_seconds), lambda bug: None)
+    answer = await guarded(_asked(sender, claimed, timeout_seconds), _broken_asking)
     return Asked(claimed.held, answer)
+
+
+def _broken_asking(bug: Exception) -> Outcome | None:
+    return Uncertain(f"bug in the sender: {place_of(bug)}")
 
 
 async def _asked(sender: Sender, claimed: Claimed, timeout_seconds: float) -> Outcome | None:
@@ -54,7 +58,9 @@ async def _asked(sender: Sender, claimed: Claimed, timeout_seconds: float) -> Ou
         async with _guard(timeout_seconds):
             return await sender.ask(claimed, timeout_seconds=timeout_seconds)
     except asyncio.CancelledError:
-        return None
+        return Uncertain("stopped while its provider was asked")
+    except TimeoutError:
+        return Uncertain("no answer in time")
 
 
 def _guard(timeout_seconds: float) -> Deadline:

@@ -87,7 +87,8 @@ class Sender(Protocol):
         ...
 
     async def ask(self, claimed: Claimed, *, timeout_seconds: float) -> Outcome | None:
-        """What became of an earlier attempt, where the provider can tell; None: it could not say."""
+        """What became of an earlier attempt, where the provider can tell. `Uncertain`: it could not say, and why, for
+        `explain`; None: the same, without a reason. Only `NotSent` and `Failed` let it be sent again."""
         ...
 
 

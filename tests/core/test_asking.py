@@ -6,7 +6,7 @@ import pytest
 
 from fencepost.core.asking import AskLater, after_asking
 from fencepost.core.doubt import CloseUnsent, SendIt
-from fencepost.core.notification import Kind
+from fencepost.core.notification import AttemptOutcome, Kind
 from fencepost.core.outcome import (
     CredentialFailure,
     Delivered,
@@ -58,13 +58,19 @@ def test_what_never_arrived_is_sent_now_unless_it_expired_meanwhile(outcome: Out
 
 
 @pytest.mark.parametrize(
-    "outcome", [None, Uncertain("?"), CredentialFailure("401"), Throttled("429", 60.0)]
+    "outcome", [None, Uncertain("cut off"), CredentialFailure("401"), Throttled("429", 60.0)]
 )
-def test_no_answer_is_asked_for_again_until_it_is_too_old(outcome: Outcome | None) -> None:
+def test_no_answer_is_told_and_asked_for_again_until_it_is_too_old(
+    outcome: Uncertain | CredentialFailure | Throttled | None,
+) -> None:
     answer = after_asking(a_sent(a_claimed(**DOUBT)), outcome)
     assert isinstance(answer, AskLater)
-    assert (answer.word.kind, answer.word.outcome) == (None, None)
+    assert (answer.word.kind, answer.word.outcome) == (None, AttemptOutcome.NOT_SENT)
+    why = None if outcome is None else outcome.reason
+    assert (answer.word.reason, answer.word.facts.detail) == ("no_answer", why)
     assert answer.word.delay_seconds == (66.0 if isinstance(outcome, Throttled) else 2.5)
     old = after_asking(a_sent(a_claimed(**DOUBT, age_seconds=86400.0)), outcome)
     assert isinstance(old, CloseUnsent)
     assert (old.word.kind, old.word.reason) == (Kind.UNCERTAIN, "too_old")
+    asked = "the provider was asked, and could not say"
+    assert old.word.facts.detail == (f"{asked}: {why}" if why else asked)

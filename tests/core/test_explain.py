@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from fencepost.core.asking import ASKED_NOT_THERE
 from fencepost.core.channel import AttemptPolicy
 from fencepost.core.exchange import Verdict
 from fencepost.core.explain import doubtful, explain
@@ -235,7 +236,7 @@ NEXT: dict[str, tuple[Inspection, str]] = {
     "uncertain": (
         seen(closed=closed(Kind.UNCERTAIN)),
         "nothing, until evidence comes or somebody decides: "
-        "fencepost resolve 7 --delivered, --not-delivered, --dead or --resend, with --why",
+        "fencepost uncertain resolve 7 --delivered, --not-delivered, --dead or --resend, with --why",
     ),
     "cancelled": (
         seen(closed=closed(Kind.CANCELLED)),
@@ -318,10 +319,36 @@ def test_why_it_is_in_doubt(one: AttemptRecord, words: str) -> None:
 
 
 def test_doubt_about_an_earlier_attempt_outlives_the_delivery() -> None:
-    told = explain(seen(closed=closed(Kind.DELIVERED), attempts=(attempt(),)))
-    assert told.doubts[0].endswith(
-        "it arrived twice unless the provider dropped the repeat by its key"
+    """No word that it came twice: nobody knows, and some providers drop or replace a repeat."""
+    later = attempt(DELIVERED, fence=2, at=at(9), closing=True)
+    told = explain(seen(closed=closed(Kind.DELIVERED), attempts=(attempt(), later)))
+    (doubt,) = told.doubts
+    assert doubt.endswith(
+        "; it was sent again and delivered: if this one arrived too, it came twice, "
+        "unless its provider drops or replaces a repeat"
     )
+
+
+def test_what_the_provider_was_asked_about_and_had_was_not_sent_again() -> None:
+    told = explain(seen(closed=closed(Kind.DELIVERED, "reconciled"), attempts=(attempt(),)))
+    (doubt,) = told.doubts
+    assert doubt.endswith("; the provider was asked, and has it")
+    assert told.timeline[-1].text == "closed as delivered: reconciled"
+
+
+def test_what_the_provider_was_asked_about_and_had_not_came_once() -> None:
+    later = attempt(DELIVERED, fence=2, at=at(9), closing=True, detail=ASKED_NOT_THERE)
+    told = explain(seen(closed=closed(Kind.DELIVERED), attempts=(attempt(), later)))
+    (doubt,) = told.doubts
+    assert doubt.endswith("; the provider was asked before it was sent again, and did not have it")
+
+
+def test_a_doubt_that_the_later_question_did_not_cover_stays() -> None:
+    """What was asked before the second attempt says nothing of the third one's end."""
+    asked = attempt(DELIVERED, fence=2, at=at(3), detail=ASKED_NOT_THERE)
+    late = attempt(fence=3, at=at(9))
+    told = explain(seen(closed=closed(Kind.DELIVERED), attempts=(attempt(), asked, late)))
+    assert [("did not have it" in doubt) for doubt in told.doubts] == [True, False]
 
 
 OUTCOMES = {
@@ -330,7 +357,7 @@ OUTCOMES = {
     AttemptOutcome.FAILED: "refused for now",
     AttemptOutcome.NOT_SENT: "not sent (does not count as an attempt)",
     AttemptOutcome.UNCERTAIN: "in doubt: it may have been accepted",
-    AttemptOutcome.HELD: "nothing was sent: the policy is to hold what is in doubt",
+    AttemptOutcome.HELD: "nothing was sent: it is in doubt, and held",
 }
 
 

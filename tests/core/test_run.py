@@ -2,6 +2,7 @@
 
 import pytest
 
+from fencepost.core.asking import ASKED_NOT_THERE
 from fencepost.core.budget import Timing
 from fencepost.core.exchange import Failure, GateAnswer, Verdict
 from fencepost.core.fact import BadRowParked, ChannelSkipped, RowsClaimed, WordSettled
@@ -433,6 +434,25 @@ def test_what_this_run_took_over_anew_while_it_asked_is_not_sent_at_the_old_fenc
     assert {held.fence for held in settled(table.until_said())} == {2, 3}
 
 
+def test_what_is_sent_after_its_provider_was_asked_says_so_once_delivered() -> None:
+    table = asking().ask_answered(DOUBTFUL.held, NotSent("never seen"))
+    assert table.sent == [DOUBTFUL.held]
+    word = settled(table.reply(DOUBTFUL.held).until_said())[DOUBTFUL.held]
+    assert (word.kind, word.facts.detail) == (Kind.DELIVERED, ASKED_NOT_THERE)
+
+
+def test_what_is_sent_without_a_question_says_nothing_of_one() -> None:
+    word = settled(Table().answer(ONE).reply(ONE.held).until_said())[ONE.held]
+    assert word.facts.detail is None
+
+
+def test_a_question_that_is_not_answered_is_told_and_the_row_is_open_again() -> None:
+    table = asking().ask_answered(DOUBTFUL.held, Uncertain("cut off"))
+    word = settled(table.until_said())[DOUBTFUL.held]
+    assert (word.kind, word.outcome) == (None, AttemptOutcome.NOT_SENT)
+    assert (word.reason, word.facts.detail) == ("no_answer", "cut off")
+
+
 def test_what_was_asked_about_waits_where_its_channel_was_paused_meanwhile() -> None:
     table = asking(TWO).reply(TWO.held, CredentialFailure("the key is wrong"))
     assert table.ask_answered(DOUBTFUL.held, NotSent("never seen")).sent == []
@@ -543,7 +563,7 @@ def test_a_question_decides(
     assert table.sent == ([DOUBTFUL.held] if sends else [])
     if not sends:
         word = settled(table.until_said())[DOUBTFUL.held]
-        assert (word.kind, word.outcome) == (kind, None)
+        assert (word.kind, word.outcome) == (kind, None if kind else AttemptOutcome.NOT_SENT)
         assert kind or word.delay_seconds > 0
 
 

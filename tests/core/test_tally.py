@@ -1,5 +1,7 @@
 """What a fact counts as: every word once, and only what the database said counts."""
 
+from dataclasses import replace
+
 import pytest
 
 from fencepost.core.exchange import Failure, Verdict
@@ -107,6 +109,12 @@ def test_what_somebody_should_look_at_is_louder() -> None:
     late = word(DELIVERED, Kind.DELIVERED, Verdict.LATE)
     levels = [line_of(fact).level for fact in (conflict, late, word(DELIVERED, Kind.DELIVERED))]
     assert levels == [Level.ERROR, Level.WARNING, Level.DEBUG]
+
+
+def test_a_question_without_an_answer_is_a_warning() -> None:
+    given_back = word(AttemptOutcome.NOT_SENT)
+    levels = [line_of(fact).level for fact in (replace(given_back, reason="no_answer"), given_back)]
+    assert levels == [Level.WARNING, Level.INFO]
 
 
 def test_the_summary_is_plain_json_with_every_count() -> None:

@@ -28,7 +28,16 @@ TOLD: dict[str, tuple[AttemptRecord, str]] = {
     ),
     "a detail that is no more than the code says nothing": (
         attempt(AttemptOutcome.HELD, detail="held"),
-        "nothing was sent: the policy is to hold what is in doubt",
+        "nothing was sent: it is in doubt, and held",
+    ),
+    "a question that was not answered": (
+        attempt(NOT_SENT, detail="no_answer: answered 200 with missing_scope"),
+        "the provider was asked what became of the one before, and could not say: "
+        "answered 200 with missing_scope",
+    ),
+    "a question that was not answered, nobody knows why": (
+        attempt(NOT_SENT, detail="no_answer"),
+        "the provider was asked what became of the one before, and could not say",
     ),
 }
 

@@ -172,4 +172,4 @@ def test_a_sender_that_breaks_when_asked_could_not_say(error: BaseException) -> 
 
     sender = FakeSender(on_ask=raises)
     asked = asyncio.run(ask(sender, row(), timeout_seconds=1.0))
-    assert asked.outcome is None
+    assert isinstance(asked.outcome, Uncertain)

@@ -42,7 +42,7 @@ def test_evidence_that_comes_after_the_hold_is_told_after_it(
         f"attempt 1: claimed by run {first} (invocation bench)",
         f"attempt 1: run {first} (invocation bench) did not come back; taken over, in doubt",
         f"attempt 2: claimed by run {last} (invocation bench)",
-        "attempt 2: nothing was sent: the policy is to hold what is in doubt",
+        "attempt 2: nothing was sent: it is in doubt, and held",
         "closed as uncertain: hold",
         f"run {first} spoke too late about attempt 1: what it knew was kept as evidence",
         "evidence from the run, too late for its lease about attempt 1: delivered",

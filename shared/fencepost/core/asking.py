@@ -8,7 +8,7 @@ from fencepost.core.backoff import refunds, wait_seconds
 from fencepost.core.doubt import Advice, CloseUnsent, SendIt
 from fencepost.core.exchange import Facts, Word
 from fencepost.core.gone import gone_words
-from fencepost.core.notification import Claimed, Kind
+from fencepost.core.notification import AttemptOutcome, Claimed, Kind
 from fencepost.core.outcome import (
     CredentialFailure,
     Delivered,
@@ -22,10 +22,14 @@ from fencepost.core.outcome import (
 )
 from fencepost.core.transition import Sent
 
+# What a delivered attempt says of the doubt before it.
+ASKED_NOT_THERE = "its provider was asked first, and did not have it"
+COULD_NOT_SAY = "the provider was asked, and could not say"
+
 
 @dataclass(frozen=True, slots=True)
 class AskLater:
-    """The provider could not say: given back unsent, with this delay."""
+    """The provider could not say: given back unsent, with this delay. The ledger keeps the question and its error."""
 
     word: Word
 
@@ -44,9 +48,11 @@ def after_asking(asked: Sent, outcome: Outcome | None) -> Advice | AskLater:
             return doubt.closing(claimed, Kind.EXPIRED, reason.EXPIRED)  # while it was asked about
         case Failed() | NotSent():
             return SendIt()
-        case Throttled(retry_after_seconds=wish):
-            return _later(asked, wish)
-        case None | CredentialFailure() | Uncertain():
+        case Throttled(reason=why, retry_after_seconds=wish):
+            return _later(asked, why, wish)
+        case CredentialFailure(reason=why) | Uncertain(reason=why):
+            return _later(asked, why)
+        case None:
             return _later(asked, None)
         case _:
             assert_never(outcome)
@@ -59,16 +65,27 @@ def _gone(claimed: Claimed, outcome: Unregistered) -> CloseUnsent:
     return CloseUnsent(replace(closing.word, facts=facts))
 
 
-def _later(asked: Sent, retry_after_seconds: float | None) -> CloseUnsent | AskLater:
+def _later(
+    asked: Sent, why: str | None, retry_after_seconds: float | None = None
+) -> CloseUnsent | AskLater:
     """Until the maximum age; then nobody will ever say, and it is held."""
     claimed: Claimed = asked.claimed
     if claimed.age_seconds + asked.elapsed_seconds >= asked.policy.age_max_seconds:
-        return doubt.held(claimed, reason.TOO_OLD)
+        return doubt.held(
+            claimed, reason.TOO_OLD, f"{COULD_NOT_SAY}: {why}" if why else COULD_NOT_SAY
+        )
     delay = wait_seconds(
         refunds(claimed),
         retry_after_seconds=retry_after_seconds,
         policy=asked.policy,
         roll=asked.roll,
     )
-    word = Word(id=claimed.id, fence=claimed.fence, delay_seconds=delay, reason=reason.UNCERTAIN)
+    word = Word(
+        id=claimed.id,
+        fence=claimed.fence,
+        outcome=AttemptOutcome.NOT_SENT,
+        delay_seconds=delay,
+        reason=reason.NO_ANSWER,
+        facts=Facts(detail=why),
+    )
     return AskLater(word)

@@ -1,11 +1,11 @@
 """The rows of a run from claim to word: what is sent, asked, closed unsent, given back, or waits to be alone."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from fencepost.core import doubt, reason
-from fencepost.core.asking import AskLater, after_asking
+from fencepost.core.asking import ASKED_NOT_THERE, AskLater, after_asking
 from fencepost.core.budget import Budget
 from fencepost.core.doubt import AskProvider, AwaitEvidence, CloseUnsent, SendIt
 from fencepost.core.exchange import NO_FACTS, Facts, Word
@@ -14,7 +14,7 @@ from fencepost.core.gate import Gate
 from fencepost.core.gates import Gates
 from fencepost.core.inflight import IN_THE_AIR, INTERRUPTIONS_ALONE, Flight, Inflight, Stage
 from fencepost.core.notification import ChannelId, Claimed, Held
-from fencepost.core.outcome import NotSent, Outcome
+from fencepost.core.outcome import Delivered, NotSent, Outcome
 from fencepost.core.step import Ask, Asked, Cancel, Command, Replied, Report, Send
 from fencepost.core.transition import Sent, transition
 from fencepost.core.words import Words, saying, unsent
@@ -203,7 +203,10 @@ class Deliveries:
         self.inflight.remove(event.held)
         gate = self.gates[flight.claimed.channel]
         gate.hosts.ended(flight.claimed.recipient, event.facts.phase)
-        settled = transition(self._sent(flight, event.facts, now), event.outcome)
+        facts = event.facts
+        if flight.asked and isinstance(event.outcome, Delivered):
+            facts = replace(facts, detail=ASKED_NOT_THERE)
+        settled = transition(self._sent(flight, facts, now), event.outcome)
         self.words.add(saying(settled.word, flight.claimed, event.outcome))
         learnt, took = None, (event.facts.took_ms or 0) / 1000.0
         # what we stopped ourselves, or slept through, says nothing of the provider
@@ -226,11 +229,13 @@ class Deliveries:
             gate = self.gates[flight.claimed.channel]
             self._give_back(flight, max(gate.paused_until - now, 0.0))
         elif isinstance(answer, SendIt):
+            flight.asked = True
             self._send(flight, now)
         else:
             self._act(flight, answer, now)
         if self.inflight.get(event.held) is None:
-            self._settle_shadows(flight, event.outcome or NotSent("never asked"), now)
+            told = None if isinstance(answer, AskLater) else event.outcome
+            self._settle_shadows(flight, told or NotSent("its provider could not say"), now)
 
     def _cannot_go_on(self, flight: Flight, now: float) -> bool:
         newer = self.inflight.shadows_of(flight.claimed.id)

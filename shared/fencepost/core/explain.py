@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
+from fencepost.core.asking import ASKED_NOT_THERE
 from fencepost.core.inspection import AttemptRecord, EvidenceRecord, Inspection
 from fencepost.core.moment import Moment
 from fencepost.core.notification import AttemptOutcome, Kind
 from fencepost.core.prospect import next_step, standing
+from fencepost.core.reason import RECONCILED
 from fencepost.core.timeline import because, holder, plain, timeline
 
 CLEARING = frozenset({AttemptOutcome.REJECTED, AttemptOutcome.FAILED, AttemptOutcome.NOT_SENT})
@@ -24,7 +26,7 @@ def explain(seen: Inspection) -> Explanation:
     return Explanation(
         standing=standing(seen),
         timeline=timeline(seen),
-        doubts=tuple(why_doubtful(attempt) + _twice(seen) for attempt in doubtful(seen)),
+        doubts=tuple(why_doubtful(attempt) + _since(seen, attempt) for attempt in doubtful(seen)),
         next=next_step(seen),
     )
 
@@ -54,11 +56,22 @@ def why_doubtful(attempt: AttemptRecord) -> str:
     return f"{named}: the request left and no full answer came back{because(plain(attempt.detail))}"
 
 
-def _twice(seen: Inspection) -> str:
-    """Doubt about an earlier attempt outlives the delivery by a later one."""
+def _since(seen: Inspection, doubted: AttemptRecord) -> str:
+    """Doubt about an earlier attempt outlives the delivery by a later one, unless the provider was asked."""
     if seen.closed is None or seen.closed.kind is not Kind.DELIVERED:
         return ""
-    return "; it arrived twice unless the provider dropped the repeat by its key"
+    if seen.closed.reason == RECONCILED:
+        return "; the provider was asked, and has it"
+    if any(_asked_before(attempt, doubted) for attempt in seen.attempts):
+        return "; the provider was asked before it was sent again, and did not have it"
+    return (
+        "; it was sent again and delivered: if this one arrived too, it came twice, "
+        "unless its provider drops or replaces a repeat"
+    )
+
+
+def _asked_before(attempt: AttemptRecord, doubted: AttemptRecord) -> bool:
+    return attempt.fence > doubted.fence and attempt.detail == ASKED_NOT_THERE
 
 
 def _clears(fact: EvidenceRecord, attempt: AttemptRecord) -> bool:

@@ -33,6 +33,7 @@ class Flight:
     lost: bool = False  # another holds it now; what comes back is evidence
     cancelled: bool = False
     renewed: bool = False
+    asked: bool = False  # its provider was, and did not have it
     renewal_wanted: bool = False  # now, not at half its lease
 
     def as_it_is(self, now: float) -> Claimed:

@@ -21,6 +21,7 @@ from fencepost.core.fact import (
 )
 from fencepost.core.gone import MASS_REASON
 from fencepost.core.notification import ChannelId
+from fencepost.core.reason import NO_ANSWER
 from fencepost.core.tally import Count, meaning
 
 
@@ -108,7 +109,9 @@ def _settled(word: WordSettled, channel: str | ChannelId) -> Line:
     }
     known = {name: value for name, value in particulars.items() if value is not None}
     action = "conflict" if became is Count.CONFLICTS else became.value
-    return Line(SETTLED_LEVELS[became], action, known)
+    unanswered = became is Count.RETRIED and word.reason == NO_ANSWER
+    level = Level.WARNING if unanswered else SETTLED_LEVELS[became]
+    return Line(level, action, known)
 
 
 def _trouble(fact: ExchangeTrouble) -> Line:

@@ -127,7 +127,7 @@ def _after_closing(seen: Inspection, closed: ClosedStanding) -> str:
         case Kind.UNCERTAIN:
             return (
                 "nothing, until evidence comes or somebody decides: "
-                f"fencepost resolve {seen.id} --delivered, --not-delivered, --dead or --resend, with --why"
+                f"fencepost uncertain resolve {seen.id} --delivered, --not-delivered, --dead or --resend, with --why"
             )
         case Kind.EXPIRED | Kind.CANCELLED:
             return "nothing (evidence of delivery would still turn it into delivered)"

@@ -19,6 +19,9 @@ NO_EVIDENCE: Final = (
     "no_evidence"  # policy `reconcile`: the provider tells in time, and has told nothing
 )
 CANNOT_BE_ASKED: Final = "cannot_be_asked"  # policy `reconcile`, and the provider has no answer
+NO_ANSWER: Final = (
+    "no_answer"  # policy `reconcile`: the provider was asked, and could not say; asked again later
+)
 OTHER_BYTES: Final = "other_bytes"  # a repeat would differ from what was sent first
 EXPIRED: Final = "expired"
 EXPIRED_IN_DOUBT: Final = "expired_in_doubt"

@@ -69,6 +69,11 @@ def came_back(attempt: AttemptRecord) -> str:
         return f"put in doubt{because(attempt.detail)}"
     if attempt.taken_over:
         return f"{holder(attempt.run, attempt.invocation)} did not come back; taken over, in doubt"
+    code, _, why = (attempt.detail or "").partition(": ")
+    if code == code_of.NO_ANSWER:
+        return (
+            f"the provider was asked what became of the one before, and could not say{because(why)}"
+        )
     return f"{_meaning(attempt)}{_answer(attempt)}{because(plain(attempt.detail))}"
 
 
@@ -93,7 +98,7 @@ def _meaning(attempt: AttemptRecord) -> str:
         case AttemptOutcome.UNCERTAIN:
             return "in doubt: it may have been accepted"
         case AttemptOutcome.HELD:
-            return "nothing was sent: the policy is to hold what is in doubt"
+            return "nothing was sent: it is in doubt, and held"
         case _:
             assert_never(attempt.outcome)
 
