@@ -25,6 +25,7 @@ from fencepost.ports import Prepared
 from fencepost.senders.registry import kind_of
 from fencepost.senders.slack import Slack, SlackSettings, slack
 from fencepost.senders.slack_answer import meaning_of
+from fencepost.senders.slack_history import PARTLY_READ
 from fencepost.senders.trouble import Trouble
 from tests.senders.claimed import KEY, claimed, in_doubt
 from tests.senders.peers import Peer
@@ -122,7 +123,7 @@ async def test_a_window_not_read_to_its_end_proves_nothing() -> None:
             server.store({"channel": "C0123ABC", "text": str(number)})
         await on.serve(server)
         asking = sender(on, history_page_size=3, history_pages=2)
-        assert await asking.ask(DOUBTFUL, timeout_seconds=10) is None
+        assert isinstance(await asking.ask(DOUBTFUL, timeout_seconds=10), Uncertain)
         assert len(server.asked) == 2
 
 
@@ -131,7 +132,7 @@ async def test_messages_hidden_by_the_plan_prove_nothing() -> None:
         server = SlackServer(now=NOW)
         server.hides = True
         await on.serve(server)
-        assert await sender(on).ask(DOUBTFUL, timeout_seconds=10) is None
+        assert isinstance(await sender(on).ask(DOUBTFUL, timeout_seconds=10), Uncertain)
 
 
 async def test_so_shortly_after_the_attempt_absence_proves_nothing() -> None:
@@ -139,8 +140,8 @@ async def test_so_shortly_after_the_attempt_absence_proves_nothing() -> None:
         await on.serve(SlackServer(now=NOW))
         fresh = in_doubt(since_seconds=59.0, recipient="C0123ABC")
         again = in_doubt(since_seconds=900.0, doubt_age_seconds=59.0, recipient="C0123ABC")
-        assert await sender(on).ask(fresh, timeout_seconds=10) is None
-        assert await sender(on).ask(again, timeout_seconds=10) is None
+        assert isinstance(await sender(on).ask(fresh, timeout_seconds=10), Uncertain)
+        assert isinstance(await sender(on).ask(again, timeout_seconds=10), Uncertain)
 
 
 async def test_a_page_longer_than_an_answer_may_be_is_asked_for_in_halves() -> None:
@@ -171,23 +172,30 @@ async def test_a_reply_is_looked_for_in_its_thread() -> None:
         assert server.asked[0]["ts"] == "1699990000.000100"
 
 
+def unread(why: str) -> Uncertain:
+    return Uncertain(f"the conversation cannot be read: {why}")
+
+
 @pytest.mark.parametrize(
     ("refusal", "outcome"),
     [
         ({"ok": False, "error": "ratelimited"}, Throttled("answered ratelimited")),
         ({"ok": False, "error": "missing_scope"}, CredentialFailure("answered missing_scope")),
-        ({"ok": False, "error": "channel_not_found"}, None),  # says nothing of the message
-        ({"ok": False, "error": "is_archived"}, None),
-        ({"ok": True}, None),  # no list of messages is not an empty one
-        ({"ok": True, "messages": None}, None),
-        ({"ok": True, "messages": {}}, None),
-        ({"ok": True, "messages": ["odd"]}, None),  # one that cannot be read may be it
-        ({"ok": True, "messages": [], "has_more": True}, None),
-        ({}, None),
+        (
+            {"ok": False, "error": "channel_not_found"},
+            unread("answered channel_not_found"),
+        ),  # says nothing of the message
+        ({"ok": False, "error": "is_archived"}, unread("answered is_archived")),
+        ({"ok": True}, PARTLY_READ),  # no list of messages is not an empty one
+        ({"ok": True, "messages": None}, PARTLY_READ),
+        ({"ok": True, "messages": {}}, PARTLY_READ),
+        ({"ok": True, "messages": ["odd"]}, PARTLY_READ),  # one that cannot be read may be it
+        ({"ok": True, "messages": [], "has_more": True}, PARTLY_READ),
+        ({}, unread("accepted or not: the answer cannot be read")),
     ],
 )
 async def test_a_history_that_is_refused_proves_nothing(
-    refusal: dict[str, Any], outcome: Outcome | None
+    refusal: dict[str, Any], outcome: Outcome
 ) -> None:
     async with stage() as on:
         server = SlackServer(now=NOW)
@@ -209,7 +217,7 @@ async def test_a_page_that_cannot_be_read_whole_proves_nothing_for_the_pages_aft
 
     async with stage() as on:
         await on.serve(script)
-        assert await sender(on).ask(DOUBTFUL, timeout_seconds=10) is None
+        assert isinstance(await sender(on).ask(DOUBTFUL, timeout_seconds=10), Uncertain)
         assert pages == []
 
 
@@ -219,7 +227,7 @@ async def test_who_has_no_history_is_not_asked_about(recipient: str) -> None:
         server = SlackServer(now=NOW)
         listening = await on.serve(server)
         row = replace(DOUBTFUL, recipient=recipient)
-        assert await sender(on).ask(row, timeout_seconds=10) is None
+        assert isinstance(await sender(on).ask(row, timeout_seconds=10), Uncertain)
         assert listening.log.connections == 0
 
 

@@ -25,6 +25,7 @@ from fencepost.ports import Prepared
 from fencepost.senders.twilio import Twilio, twilio
 from fencepost.senders.twilio_answer import code_in, meaning_of
 from fencepost.senders.twilio_callback import Named, callback_url, meaning_of_callback, named_in
+from fencepost.senders.twilio_list import UNREADABLE
 from fencepost.senders.twilio_secret import auth_tokens
 from fencepost.senders.twilio_settings import TwilioSettings
 from fencepost.senders.twilio_status import meaning_of_status
@@ -133,7 +134,7 @@ async def test_what_cannot_be_told_apart_is_not_decided(others: list[str]) -> No
         for text in others:
             server.store(TO, text)
         await on.serve(server)
-        assert await sender(on).ask(DOUBTFUL, timeout_seconds=10) is None
+        assert isinstance(await sender(on).ask(DOUBTFUL, timeout_seconds=10), Uncertain)
 
 
 async def test_one_among_others_is_found_by_its_text_even_on_a_trial_account() -> None:
@@ -154,7 +155,9 @@ async def test_a_list_not_read_to_its_end_proves_nothing() -> None:
         for number in range(41):
             server.store(TO, str(number))
         await on.serve(server)
-        assert await sender(on, list_pages=2).ask(DOUBTFUL, timeout_seconds=10) is None
+        assert isinstance(
+            await sender(on, list_pages=2).ask(DOUBTFUL, timeout_seconds=10), Uncertain
+        )
         assert isinstance(await sender(on).ask(DOUBTFUL, timeout_seconds=10), NotSent)
 
 
@@ -163,8 +166,8 @@ async def test_so_shortly_after_the_attempt_absence_proves_nothing() -> None:
         await on.serve(TwilioServer(now=NOW))
         fresh = in_doubt(since_seconds=119.0, recipient=TO)
         again = in_doubt(since_seconds=900.0, doubt_age_seconds=119.0, recipient=TO)
-        assert await sender(on).ask(fresh, timeout_seconds=10) is None
-        assert await sender(on).ask(again, timeout_seconds=10) is None
+        assert isinstance(await sender(on).ask(fresh, timeout_seconds=10), Uncertain)
+        assert isinstance(await sender(on).ask(again, timeout_seconds=10), Uncertain)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +177,7 @@ async def test_so_shortly_after_the_attempt_absence_proves_nothing() -> None:
         ({"status": "failed", "error_code": 30007}, Rejected("failed 30007")),
         ({"status": "undelivered", "error_code": 30003}, Failed("undelivered 30003")),
         ({"status": "something new"}, None),
-        ({"date_created": "yesterday"}, None),
+        ({"date_created": "yesterday"}, UNREADABLE),
     ],
 )
 async def test_what_became_of_it_is_what_the_list_says(
@@ -192,10 +195,14 @@ async def test_what_became_of_it_is_what_the_list_says(
     [
         (429, b'{"code":20429}', Throttled("answered 429 20429")),
         (401, b'{"code":20003}', CredentialFailure("answered 401 20003")),
-        (400, b'{"code":21211}', None),  # says nothing of the message
-        (500, b"", None),
-        (200, b'{"mess', None),
-        (200, b'{"messages":["x"]}', None),
+        (
+            400,
+            b'{"code":21211}',
+            Uncertain("the list of messages cannot be had: answered 400 21211"),
+        ),  # says nothing of the message
+        (500, b"", Uncertain("the list of messages cannot be had: answered 500")),
+        (200, b'{"mess', UNREADABLE),
+        (200, b'{"messages":["x"]}', UNREADABLE),
     ],
 )
 async def test_a_list_that_is_refused_proves_nothing(
@@ -213,7 +220,7 @@ async def test_a_number_twilio_would_write_in_another_way_is_not_asked_about() -
         listening = await on.serve(TwilioServer(now=NOW))
         for recipient in ("+1 415 555 0100", "4155550100", "client:x"):
             row = replace(DOUBTFUL, recipient=recipient)
-            assert await sender(on).ask(row, timeout_seconds=10) is None
+            assert isinstance(await sender(on).ask(row, timeout_seconds=10), Uncertain)
         assert listening.log.connections == 0
 
 

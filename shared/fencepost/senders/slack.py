@@ -11,7 +11,7 @@ import msgspec
 
 from fencepost.core.channel import Channel, Facility
 from fencepost.core.notification import Claimed
-from fencepost.core.outcome import NotSent, Outcome, Rejected
+from fencepost.core.outcome import NotSent, Outcome, Rejected, Uncertain
 from fencepost.core.reply import Reply
 from fencepost.ports import Prepared
 from fencepost.senders.body import digest_of, json_body
@@ -79,7 +79,7 @@ class Slack:
         history."""
         age = claimed.first_attempt_age_seconds
         if age is None or not CONVERSATION.fullmatch(claimed.recipient):
-            return None
+            return Uncertain("only what went to a conversation's id can be asked about")
         latest = age if claimed.doubt_age_seconds is None else claimed.doubt_age_seconds
         found = await find(
             self._call,
@@ -89,7 +89,7 @@ class Slack:
             timeout_seconds=timeout_seconds,
         )
         if isinstance(found, NotSent) and latest < self._settings.settled_after_seconds:
-            return None  # it may still come
+            return Uncertain("it does not stand there yet, and may still come")
         return found
 
     async def _call(

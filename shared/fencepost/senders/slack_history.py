@@ -9,7 +9,14 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost.core.outcome import CredentialFailure, Delivered, NotSent, Outcome, Throttled
+from fencepost.core.outcome import (
+    CredentialFailure,
+    Delivered,
+    NotSent,
+    Outcome,
+    Throttled,
+    Uncertain,
+)
 from fencepost.core.reply import Reply
 from fencepost.senders.answer import read_object
 from fencepost.senders.slack_answer import meaning_of
@@ -18,6 +25,8 @@ from fencepost.senders.trouble import Trouble
 EVENT_TYPE = "fencepost_notification"
 KEY = "fencepost_key"  # in the event's payload: the idempotency key
 CLOCK_SLACK_SECONDS = 120.0  # between their clock, the database's and ours
+
+PARTLY_READ = Uncertain("not all of the conversation since then can be read")
 
 # Calls a method with these parameters; the seconds are what is left.
 Call = Callable[[str, Mapping[str, str], float], Awaitable[Reply]]
@@ -46,8 +55,8 @@ class Wanted:
 
 async def find(
     call: Call, wanted: Wanted, *, pages: int, page_size: int, timeout_seconds: float
-) -> Outcome | None:
-    """`Delivered` where it stands; `NotSent` where everything since was read without it; None: not all could be read.
+) -> Outcome:
+    """`Delivered` where it stands; `NotSent` where all since then was read without it; `Uncertain`: not all could be.
 
     A page too long for one answer is asked for again, half as long.
     """
@@ -69,8 +78,8 @@ async def find(
         hidden, cursor = hidden or hides(answer), following(answer)
         if not cursor:
             unread = hidden or answer.get("has_more")
-            return None if unread else NotSent("it does not stand in the conversation")
-    return None
+            return PARTLY_READ if unread else NotSent("it does not stand in the conversation")
+    return PARTLY_READ
 
 
 def standing(answer: Mapping[str, Any], key: str) -> str | None:
@@ -103,7 +112,10 @@ def _messages(answer: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield message
 
 
-def _could_not_say(reply: Reply) -> Outcome | None:
+def _could_not_say(reply: Reply) -> Outcome:
     """That the conversation cannot be read says nothing of the message."""
     meaning = meaning_of(reply)
-    return meaning if isinstance(meaning, Throttled | CredentialFailure) else None
+    if isinstance(meaning, Throttled | CredentialFailure):
+        return meaning
+    why = "an answer without sense" if isinstance(meaning, Delivered) else meaning.reason
+    return Uncertain(f"the conversation cannot be read: {why}")

@@ -16,7 +16,7 @@ import msgspec
 
 from fencepost.core.channel import Channel, Facility
 from fencepost.core.notification import Claimed
-from fencepost.core.outcome import NotSent, Outcome, Rejected
+from fencepost.core.outcome import NotSent, Outcome, Rejected, Uncertain
 from fencepost.core.reply import Reply
 from fencepost.ports import Prepared
 from fencepost.senders.body import digest_of
@@ -97,7 +97,7 @@ class Twilio:
         """What Twilio has for this number. Not of a number it would write in another way, nor without a text."""
         age, form = claimed.first_attempt_age_seconds, dict(form_of(claimed, self._settings))
         if age is None or "Body" not in form or not NUMBER.fullmatch(claimed.recipient):
-            return None
+            return Uncertain("only a text to a number in E.164 can be asked about")
         query = urlencode({"To": claimed.recipient, "PageSize": PAGE_SIZE})
         latest = age if claimed.doubt_age_seconds is None else claimed.doubt_age_seconds
         found = await find(
@@ -108,7 +108,7 @@ class Twilio:
             timeout_seconds=timeout_seconds,
         )
         if isinstance(found, NotSent) and latest < self._settings.settled_after_seconds:
-            return None  # it may still come
+            return Uncertain("Twilio does not have it yet, and it may still come")
         return found
 
     async def _get(self, target: str, timeout_seconds: float) -> Reply:

@@ -11,7 +11,14 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from fencepost.core.outcome import CredentialFailure, NotSent, Outcome, Throttled
+from fencepost.core.outcome import (
+    CredentialFailure,
+    Delivered,
+    NotSent,
+    Outcome,
+    Throttled,
+    Uncertain,
+)
 from fencepost.core.reply import Reply
 from fencepost.senders.answer import read_object
 from fencepost.senders.twilio_answer import code_in, meaning_of
@@ -20,6 +27,8 @@ from fencepost.senders.twilio_status import meaning_of_status
 CLOCK_SLACK_SECONDS = 120.0  # between their clock, the database's and ours
 
 TRIAL = "Sent from your Twilio trial account - "  # put before the text
+
+UNREADABLE = Uncertain("the list of messages to this number cannot be read")
 
 # Gets a path with its query; the seconds are what is left.
 Get = Callable[[str, float], Awaitable[Reply]]
@@ -40,7 +49,9 @@ class Unreadable(Exception):
 async def find(
     get: Get, first: str, wanted: Wanted, *, pages: int, timeout_seconds: float
 ) -> Outcome | None:
-    """What became of the one message with this text since then. None: the list does not decide it.
+    """What became of the one message with this text since then.
+
+    `Uncertain`: the list does not decide it; None: nor does its state.
 
     `NotSent` only where nothing at all went to this number since then: Twilio may have changed the text. Two messages
     with the same text cannot be told apart.
@@ -56,12 +67,12 @@ async def find(
         try:
             met += sent_since(answer["messages"], wanted.since - CLOCK_SLACK_SECONDS)
         except Unreadable:
-            return None
+            return UNREADABLE
         following = answer.get("next_page_uri")
         if not isinstance(following, str) or not following.startswith("/"):
             return decided(met, wanted.text)
         page = following
-    return None
+    return Uncertain("the list of messages to this number is too long to be read")
 
 
 def decided(met: list[Mapping[str, Any]], text: str) -> Outcome | None:
@@ -70,7 +81,9 @@ def decided(met: list[Mapping[str, Any]], text: str) -> Outcome | None:
         return NotSent("Twilio has no message to this number since then")
     same = [one for one in met if _text_of(one) == text.strip()]
     if len(same) != 1:
-        return None
+        return Uncertain(
+            f"of {len(met)} messages to this number since then, {len(same)} have this text"
+        )
     (one,) = same
     sid = one.get("sid")
     return meaning_of_status(
@@ -102,7 +115,11 @@ def _created(message: Mapping[str, Any]) -> float:
     return (created.replace(tzinfo=UTC) if created.tzinfo is None else created).timestamp()
 
 
-def _could_not_say(reply: Reply) -> Outcome | None:
+def _could_not_say(reply: Reply) -> Outcome:
     """That the list cannot be had says nothing of the message."""
     meaning = meaning_of(reply)
-    return meaning if isinstance(meaning, Throttled | CredentialFailure) else None
+    if isinstance(meaning, Throttled | CredentialFailure):
+        return meaning
+    if isinstance(meaning, Delivered) or reply.status == 200:
+        return UNREADABLE
+    return Uncertain(f"the list of messages cannot be had: {meaning.reason}")
