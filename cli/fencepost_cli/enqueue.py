@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from fencepost.core.operation import OperatorError
+from fencepost.core.operation import OperatorError, Refused, SchemaMissing
 from fencepost_cli.database import operator
 from fencepost_cli.exit_code import CommandFailed, ExitCode
 from fencepost_cli.option import DatabaseUrl, Json
@@ -79,10 +79,18 @@ def _take(
                 lambda batch: advance(batch.size),
                 intake,
             )
+    except (Refused, SchemaMissing):
+        print_trouble(_what_is_done(0 if atomic else intake.through))
+        raise
     except (OperatorError, KeyboardInterrupt):
         print_trouble(_where_it_stopped(intake, atomic=atomic))
         raise
     return intake, bad
+
+
+def _what_is_done(through: int) -> str:
+    """Where the database said no: nothing was written of what it refused."""
+    return f"stopped: lines 1 to {through} are done" if through else "stopped: nothing is enqueued"
 
 
 def _where_it_stopped(intake: "Intake", *, atomic: bool) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fencepost.core.operation import DatabaseAway
+from fencepost.core.operation import NOT_MIGRATED, DatabaseAway
 from fencepost_cli.database import check_owner
 from fencepost_cli.exit_code import CommandFailed, ExitCode
 from fencepost_cli.option import DatabaseUrl, Json
@@ -209,7 +209,10 @@ def checked_limit(limit: float | None, settings: "Settings") -> float:
 def not_begun(failed: "StoreFailed") -> CommandFailed:
     """What a run that could not begin comes to."""
     from fencepost.core.exchange import Failure
+    from fencepost.ports import NotMigrated
 
+    if isinstance(failed, NotMigrated):
+        return CommandFailed(NOT_MIGRATED, ExitCode.CHECK)
     refused = failed.failure in (Failure.REFUSED, Failure.DATA)
     return CommandFailed(failed.detail, ExitCode.REFUSED if refused else ExitCode.DATABASE_AWAY)
 

@@ -21,6 +21,10 @@ class StoreFailed(Exception):
         self.detail = detail
 
 
+class NotMigrated(StoreFailed):
+    """The functions that this code calls are not there: refused, and a migration puts it right."""
+
+
 class Store(Protocol):
     """The database as a run knows it. Every method raises `StoreFailed` and nothing else.
 
@@ -166,6 +170,7 @@ __all__ = [
     "Clock",
     "Facility",
     "NamesHosts",
+    "NotMigrated",
     "Prepared",
     "Receipts",
     "RenewsCredentials",

@@ -255,6 +255,18 @@ def test_a_database_that_goes_away_in_mid_file_says_how_far_it_got(
     assert out == b""
 
 
+@pytest.mark.parametrize("words", [("enqueue", "-"), ("enqueue", "--atomic", "-")], ids=" ".join)
+def test_nobody_doubts_what_a_database_that_is_not_migrated_took(
+    fencepost: Fencepost, connection: psycopg.Connection, words: tuple[str, ...]
+) -> None:
+    connection.execute("drop schema fencepost cascade")
+    said = fencepost(*words, stdin=line(1))
+    told = said.err.splitlines()
+    assert said.code == 4, said.err
+    assert told[0] == "fencepost: stopped: nothing is enqueued"
+    assert "fencepost migrate" in told[-1]
+
+
 def wait_until(seen: Any, *, seconds: float = 120.0) -> None:
     """Wait for an observed condition, with a bound."""
     pause = threading.Event()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from rig.receiver import SECRET, LocalProvider, local_provider
 from tests.cli.conftest import MODULE, Fencepost, environment
@@ -214,3 +215,20 @@ def test_a_misspelled_channel_is_refused_and_not_idle(fencepost: Fencepost) -> N
     said = fencepost("run", "--once", "--channel", "hoook", more=MORE)
     assert said.code == 1
     assert "hoook" in said.err
+
+
+def test_a_database_that_is_not_migrated_is_told_like_by_every_other_command(
+    fencepost: Fencepost, connection: psycopg.Connection
+) -> None:
+    connection.execute("drop schema fencepost cascade")
+    said = fencepost("run", more=MORE)
+    assert said.code == 4, said.err
+    assert "not migrated for this version: run fencepost migrate" in said.err
+
+
+def test_a_role_that_is_not_there_is_no_database_that_is_away(
+    database_url: str, inline: Fencepost
+) -> None:
+    said = inline(make_conninfo(database_url, user="nobody_of_that_name", password="x"), "status")
+    assert said.code == 1, said.err
+    assert "refuses the login" in said.err

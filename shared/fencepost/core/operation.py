@@ -28,6 +28,9 @@ class DatabaseAway(OperatorError):
     """There is no connection to be had, or it broke."""
 
 
+NOT_MIGRATED = "this database is not migrated for this version: run fencepost migrate"
+
+
 class SchemaMissing(OperatorError):
     """This database does not have the functions that this code calls."""
 

@@ -1,17 +1,21 @@
 """What an exception of the driver says about the effect of what was said: the only place that reads SQLSTATEs."""
 
+import re
+
 import psycopg
 from psycopg.pq import ConnStatus
 
 from fencepost.core.exchange import Failure
-from fencepost.ports import StoreFailed
+from fencepost.ports import NotMigrated, StoreFailed
 
 # By SQLSTATE: the driver's exception classes do not follow its first two characters.
 RETRY = ("40", "53", "55P03", "57014")  # rolled back: deadlock, no memory, busy, statement_timeout
 DATA = ("22", "23", "54")
+NOT_THERE = ("3F000", "42883", "42P01")  # schema, function, table
 GONE = ("08", "57P")  # the connection, or the server under it
 ELSEWHERE = "25006"  # a server that only reads: after a failover the next dial may find the writer
 LINE_CHARACTERS_MAX = 300
+NO_SUCH_ROLE = re.compile(r'fatal: +role ".*" does not exist')
 
 
 def translate(failure: Exception, connection: psycopg.AsyncConnection) -> StoreFailed:
@@ -26,6 +30,8 @@ def translate(failure: Exception, connection: psycopg.AsyncConnection) -> StoreF
         return StoreFailed(Failure.RETRY, detail)
     if state.startswith(DATA):
         return StoreFailed(Failure.DATA, detail)
+    if state in NOT_THERE:
+        return NotMigrated(Failure.REFUSED, detail)
     return StoreFailed(Failure.REFUSED, detail)
 
 
@@ -44,7 +50,14 @@ def asked_for_password(failure: Exception) -> bool:
 def login_refused(failure: Exception) -> bool:
     """Whether it was the login that was refused, in the words of servers and poolers."""
     text = str(failure).lower()
+    if no_such_role(failure):
+        return True
     return asked_for_password(failure) and ("password" in text or "authentication" in text)
+
+
+def no_such_role(failure: Exception) -> bool:
+    """Where no password is asked for, a server says it plainly; in English, that is."""
+    return NO_SUCH_ROLE.search(str(failure).lower()) is not None
 
 
 def one_line(failure: BaseException) -> str:

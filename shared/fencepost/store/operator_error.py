@@ -3,7 +3,14 @@
 import psycopg
 from psycopg import errors
 
-from fencepost.core.operation import DatabaseAway, OperatorError, Refused, SchemaMissing
+from fencepost.core.operation import (
+    NOT_MIGRATED,
+    DatabaseAway,
+    OperatorError,
+    Refused,
+    SchemaMissing,
+)
+from fencepost.store.failures import no_such_role
 
 REFUSED = "FP001"  # raised by the schema's own functions: the text is meant to be shown
 NOT_THERE = (errors.InvalidSchemaName, errors.UndefinedFunction, errors.UndefinedTable)
@@ -16,9 +23,7 @@ def translated(error: psycopg.Error) -> OperatorError:
     if code == REFUSED:
         return Refused(first_line(error))
     if isinstance(error, NOT_THERE):
-        return SchemaMissing(
-            "this database is not migrated for this version: run fencepost migrate"
-        )
+        return SchemaMissing(NOT_MIGRATED)
     if isinstance(error, errors.InsufficientPrivilege):
         return Refused(f"the database role may not do this ({first_line(error)})")
     if isinstance(error, (*BUSY, errors.LockNotAvailable)):
@@ -31,6 +36,8 @@ def translated(error: psycopg.Error) -> OperatorError:
         return DatabaseAway(
             f"this server only reads, after a failover perhaps: {first_line(error)}"
         )
+    if no_such_role(error):
+        return Refused(f"the database refuses the login: {first_line(error)}")
     if isinstance(error, psycopg.OperationalError):
         return DatabaseAway(f"the database is away: {first_line(error)}")
     if code.startswith(("22", "23")):
