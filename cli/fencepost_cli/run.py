@@ -191,7 +191,7 @@ class Rounds:
                 if number
             ]
             print_line(
-                f"run {summary.run[:8]} {summary.ended.value.replace('_', ' ')}: {', '.join(counted) or 'nothing due'}"
+                f"run {summary.run[:8]} {summary.ended.value.replace('_', ' ')}: {', '.join(counted) or 'nothing due that may be sent now'}"
             )
         flush()
 

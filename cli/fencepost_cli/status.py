@@ -65,7 +65,9 @@ def _state(row: "ChannelStatus") -> str:
         since = spoken(max(row.skipped_for_seconds or 0, 0))
         said.append(f"no worker can send ({since}): {row.skip_reason}")
     if row.paused or not said:
-        said.insert(0, pause_in_words(row.paused, row.paused_for_seconds, row.pause_reason))
+        pause = pause_in_words(row.paused, row.paused_for_seconds, row.pause_reason)
+        resume = f" (fencepost channel resume {row.channel})" if row.paused else ""
+        said.insert(0, pause + resume)
     if row.withheld:
         said.append(f"{row.withheld} said to be gone are withheld (fencepost unregistered list)")
     return "; ".join(said)

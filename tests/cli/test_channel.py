@@ -205,7 +205,9 @@ def test_pause_and_resume(fencepost: Fencepost, hook: str, channels_file: Path) 
     channels_file.write_text(channels_file.read_text() + "slots = 9\n")
     said = fencepost("channel", "apply", str(channels_file))
     assert said.out == "hook: changed (revision 3); still paused: maintenance\n"
-    assert "paused for 1 h 59 min: maintenance" in fencepost("status").out
+    told = fencepost("status").out
+    assert "paused for 1 h 59 min: maintenance" in told
+    assert f"fencepost channel resume {hook}" in told
     assert (
         fencepost("channel", "resume", hook).out == "hook: open again (was paused: maintenance)\n"
     )

@@ -88,7 +88,7 @@ def test_once_delivers_what_is_due_and_ends(
     assert (summary["delivered"], summary["drained"]) == (30, True)
     assert number(connection, DELIVERED) == 30
     said = fencepost("run", more=MORE)
-    assert said.out.endswith("idle: nothing due\n")
+    assert said.out.endswith("idle: nothing due that may be sent now\n")
 
 
 @pytest.mark.usefixtures("ready")
