@@ -190,9 +190,9 @@ class Rounds:
                 for count, number in summary.counts.items()
                 if number
             ]
-            print_line(
-                f"run {summary.run[:8]} {summary.ended.value.replace('_', ' ')}: {', '.join(counted) or 'nothing due that may be sent now'}"
-            )
+            ended = summary.ended.value.replace("_", " ")
+            told = ", ".join(counted) or "nothing due that may be sent now"
+            print_line(f"run {summary.run[:8]} {ended}: {told}")
         flush()
 
 
