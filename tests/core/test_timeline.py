@@ -6,7 +6,7 @@ from fencepost.core.explain import explain
 from fencepost.core.inspection import AttemptRecord
 from fencepost.core.notification import AttemptOutcome, Kind
 from fencepost.core.reply import Phase
-from tests.core.test_explain import attempt, closed, row, seen
+from tests.core.test_explain import attempt, closed, evidence, row, seen
 
 NOT_SENT, UNCERTAIN = AttemptOutcome.NOT_SENT, AttemptOutcome.UNCERTAIN
 TOLD: dict[str, tuple[AttemptRecord, str]] = {
@@ -46,6 +46,12 @@ TOLD: dict[str, tuple[AttemptRecord, str]] = {
 def test_what_came_back_is_said_once(one: AttemptRecord, words: str) -> None:
     told = explain(seen(open=row(), attempts=(one,)))
     assert told.timeline[-1].text == f"attempt 1: {words}"
+
+
+def test_a_receipt_that_was_asked_for_is_no_callback() -> None:
+    fact = evidence(AttemptOutcome.FAILED, detail="receipt: InvalidCredentials")
+    told = explain(seen(open=row(), evidence=(fact,))).timeline
+    assert told[-1].text == "evidence from a receipt about attempt 1: failed: InvalidCredentials"
 
 
 def test_the_reason_for_doubt_is_said_once() -> None:

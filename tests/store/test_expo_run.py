@@ -138,7 +138,7 @@ def test_explain_tells_the_story_of_a_receipt(app: App) -> None:
     told = explain(seen)
     assert [moment.text for moment in told.timeline][-2:] == [
         "closed as delivered: receipt_due",
-        "evidence from a callback about attempt 1: failed (provider's reference T-1): receipt: InvalidCredentials",
+        "evidence from a receipt about attempt 1: failed (provider's reference T-1): InvalidCredentials",
     ]
     assert told.standing.endswith("(receipt_refused)")
     assert (

@@ -16,6 +16,10 @@ from fencepost.core.notification import AttemptOutcome
 from fencepost.core.reply import Phase
 from fencepost.core.unsent import given_back
 
+RECEIPT = (
+    "receipt: "  # before the detail of one that was asked for (senders of the kind `Receipts`)
+)
+
 # Codes the store writes before what a retried attempt came to.
 TOLD_BY_THE_OUTCOME = frozenset(
     {
@@ -161,9 +165,12 @@ def _fact(fact: EvidenceRecord) -> str:
     source = {"late": "the run, too late for its lease", "operator": "an operator"}.get(
         fact.source, f"a {fact.source}"
     )
+    detail = (fact.detail or "").removeprefix(RECEIPT)
+    if detail != (fact.detail or ""):
+        source = "a receipt"
     about = f" about attempt {fact.fence}" if fact.fence else ""
     reference = f" (provider's reference {fact.reference})" if fact.reference else ""
-    return f"evidence from {source}{about}: {fact.outcome}{reference}{because(fact.detail)}"
+    return f"evidence from {source}{about}: {fact.outcome}{reference}{because(detail)}"
 
 
 def _operation(done: OperationRecord) -> str:
