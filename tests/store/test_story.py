@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from fencepost.core.exchange import Facts
 from fencepost.core.explain import Explanation, explain
 from fencepost.core.notification import AttemptOutcome, Kind, NotificationId
 from fencepost.store.operator import Operator
@@ -105,3 +106,24 @@ def test_a_run_that_only_gave_it_back_is_not_passed_over(
         "attempt 3: delivered",
         "closed as delivered",
     ]
+
+
+def test_a_question_without_an_answer_is_kept_and_costs_no_attempt(
+    bench: PostgresBench, database_url: str
+) -> None:
+    (id,) = bench.enqueue()
+    worker = Worker(bench)
+    worker.settle(uncertain(worker.claim_one().held))
+    bench.advance(60)
+    held = worker.claim_one().held
+    facts = Facts(detail="answered missing_scope")
+    asked = word(held, outcome=AttemptOutcome.NOT_SENT, reason="no_answer", facts=facts)
+    worker.settle(asked)
+    told = story(database_url, id)
+    assert told.timeline[-1].text == (
+        "attempt 2: the provider was asked what became of the one before, and could not say: "
+        "answered missing_scope"
+    )
+    bench.advance(60)
+    again = worker.claim_one()
+    assert (again.doubt, again.attempts, again.fence) == (True, 2, 3)
