@@ -23,8 +23,8 @@ async def waves(url: str, slots: int) -> None:
     channels = await run.begin()
     sender = registry.sender(channels[0])
     while claimed := await run.say(claim=True):
-        sent = await asyncio.gather(*(sent(sender, row) for row in claimed))
-        run.words = tuple(word for word in sent if word is not None)
+        words = await asyncio.gather(*(sent(sender, row) for row in claimed))
+        run.words = tuple(word for word in words if word is not None)
     await registry.close()
     await run.store.close()
 
