@@ -32,9 +32,9 @@ FORBIDDEN_WORDS = {
     "misc",
 }
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK|NotImplementedError)\b")
-OF_A_MACHINE = re.compile(
-    r"/home/\w|/root/|/Users/\w|/work/\w|/tmp/(?!fencepost)"
-    r"|(?:extra-)?index-url|trusted-host|https?://[^\s\"']*(?:pypi|registry|mirror|artifactory|nexus)"
+OF_A_MACHINE = re.compile(  # written so that it does not find itself
+    r"/(?:home|Users|work)/\w|/root[/]|/tmp/(?!fencepost)"
+    r"|(?:extra-)?index[-]url|trusted[-]host|https?://[^\s\"']*(?:py[p]i|regis[t]ry|mir[r]or|artifac[t]ory|nex[u]s)"
 )
 TEXT = {".py", ".sql", ".md", ".toml", ".yaml", ".yml", ".txt", ".in", ".json", ".jsonl", ".sh", ""}
 

@@ -5,7 +5,6 @@ names notification, fence and attempt, and the events of its configuration set r
 ended.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -15,15 +14,13 @@ from fencepost.core.channel import Channel, Facility
 from fencepost.core.notification import Claimed
 from fencepost.core.outcome import (
     CredentialFailure,
-    Delivered,
     Outcome,
     Rejected,
-    Uncertain,
     Unregistered,
 )
 from fencepost.core.reply import Reply
 from fencepost.ports import Prepared
-from fencepost.senders.answer import code_of, read_object
+from fencepost.senders.answer import accepted, code_of, read_object
 from fencepost.senders.aws.fault import (
     fault_of,
     message_id,
@@ -36,11 +33,11 @@ from fencepost.senders.aws.tags import tags_of
 from fencepost.senders.aws_sms_settings import AwsSmsSettings
 from fencepost.senders.body import digest_of, json_body
 from fencepost.senders.kind import SenderKind
+from fencepost.senders.phone import E164
 from fencepost.senders.transport import Transport
 from fencepost.senders.ttl import ttl_of
 from fencepost.senders.vocabulary import laid_over, plain_text, raw_block
 
-PHONE = re.compile(r"\+[1-9][0-9]{1,14}", re.ASCII)  # E.164
 JSON = "application/x-amz-json-1.0"
 TARGET = (("x-amz-target", "PinpointSMSVoiceV2.SendTextMessage"),)
 CHARACTERS_MAX = 1_600
@@ -105,7 +102,7 @@ def message_of(claimed: Claimed, settings: AwsSmsSettings) -> dict[str, Any]:
 
     Source: API reference of End User Messaging SMS, *SendTextMessage*.
     """
-    if not PHONE.fullmatch(claimed.recipient):
+    if not E164.fullmatch(claimed.recipient):
         raise NoText("recipient is no phone number (+4915112345678)")
     raw = raw_block(claimed.payload, "aws_sms")
     if taken := [name for name in NOT_IN_RAW if name in raw]:
@@ -154,7 +151,7 @@ def meaning_of(reply: Reply) -> Outcome:
     if (outcome := not_answered(reply)) is not None:
         return outcome
     if 200 <= (reply.status or 0) < 300:
-        return _taken(reply)
+        return accepted(reply, message_id(reply), "AWS")
     fault = fault_of(reply)
     said = read_object(reply.body).get("Reason")
     reason = code_of(said) if said else ""
@@ -175,13 +172,6 @@ def meaning_of(reply: Reply) -> Outcome:
         ):
             return CredentialFailure(why)
     return shared_meaning(fault, reply)
-
-
-def _taken(reply: Reply) -> Outcome:
-    id = message_id(reply)
-    if id is None and not reply.reason:  # all of the answer is there, and it is not AWS's
-        return Uncertain(f"answered {reply.status}, but not as AWS does")
-    return Delivered(id)
 
 
 OPTED_OUT = "DESTINATION_PHONE_NUMBER_OPTED_OUT"

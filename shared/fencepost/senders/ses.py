@@ -14,14 +14,13 @@ from fencepost.core.channel import Channel, Facility
 from fencepost.core.notification import Claimed
 from fencepost.core.outcome import (
     CredentialFailure,
-    Delivered,
     Outcome,
     Rejected,
     Throttled,
-    Uncertain,
 )
 from fencepost.core.reply import Reply
 from fencepost.ports import Prepared
+from fencepost.senders.answer import accepted
 from fencepost.senders.aws.fault import (
     fault_of,
     message_id,
@@ -104,7 +103,7 @@ def meaning_of(reply: Reply) -> Outcome:
     if (outcome := not_answered(reply)) is not None:
         return outcome
     if 200 <= (reply.status or 0) < 300:
-        return _taken(reply)
+        return accepted(reply, message_id(reply), "SES")
     fault = fault_of(reply)
     why = shown(fault, reply)
     match fault.code:
@@ -128,13 +127,6 @@ def meaning_of(reply: Reply) -> Outcome:
         ):
             return CredentialFailure(why)
     return shared_meaning(fault, reply)
-
-
-def _taken(reply: Reply) -> Outcome:
-    id = message_id(reply)
-    if id is None and not reply.reason:  # all of the answer is there, and it is not SES's
-        return Uncertain(f"answered {reply.status}, but not as SES does")
-    return Delivered(id)
 
 
 def _of_the_day(text: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from fencepost.core.notification import Claimed
 from fencepost.senders.body import json_body, too_large
+from fencepost.senders.phone import E164
 from fencepost.senders.sns_push import (
     NoMessage,
     bytes_max,
@@ -21,7 +22,6 @@ from fencepost.senders.sns_push import (
 from fencepost.senders.sns_settings import SnsSettings
 from fencepost.senders.vocabulary import plain_text, raw_block
 
-PHONE = re.compile(r"\+[1-9][0-9]{1,14}", re.ASCII)  # E.164
 ENDPOINT = re.compile(
     r"arn:aws[a-z-]*:sns:(?P<region>[a-z0-9-]+):(?P<account>[0-9]{12})"
     r":endpoint/(?P<platform>[A-Z_]+)/[A-Za-z0-9._-]+/[A-Za-z0-9-]+",
@@ -45,7 +45,7 @@ class Publication:
 def publication_of(claimed: Claimed, settings: SnsSettings, region: str) -> Publication:
     """Raises `NoMessage`, or ValueError for a payload without JSON form."""
     raw = _checked(raw_block(claimed.payload, "sns"))
-    if PHONE.fullmatch(claimed.recipient):
+    if E164.fullmatch(claimed.recipient):
         return _sized(_sms(claimed, raw, settings))
     found = ENDPOINT.fullmatch(claimed.recipient)
     if found is None:

@@ -22,6 +22,7 @@ from fencepost.ports import Prepared
 from fencepost.senders.body import digest_of
 from fencepost.senders.endpoint import endpoint
 from fencepost.senders.kind import SenderKind
+from fencepost.senders.phone import E164
 from fencepost.senders.request import Request
 from fencepost.senders.transport import Transport
 from fencepost.senders.twilio_answer import meaning_of
@@ -40,7 +41,6 @@ UNSIGNED = (
     "status_callback needs the auth token of account_sid in the secret too (SK…:secret AC…:token),"
     " for Twilio signs with it and nobody would believe a callback"
 )
-E164 = re.compile(r"\+[1-9][0-9]{1,14}", re.ASCII)  # twilio.com/docs/glossary/what-e164
 ELSEWHERE = re.compile(
     r"[a-z]+:[!-~]+", re.ASCII
 )  # `whatsapp:` and the like: an address of another network
