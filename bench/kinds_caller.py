@@ -8,7 +8,8 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bench.aws_caller import IN_FLIGHT, WARM_CALLS, row
 from bench.kinds import Example, examples

@@ -6,8 +6,9 @@ Whoever is not believed learns nothing but that, and writes nothing. A call that
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
 
 from fencepost.core.callback import Callback, CallbackChannel, CallMalformed, Heard, Unverifiable
 from fencepost.core.line import Level, Line
@@ -49,8 +50,7 @@ class Ledger(Protocol):
     def callback_channels(self) -> Sequence[CallbackChannel]: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class Means(Struct, frozen=True, kw_only=True):
     """`read` raises `CallMalformed`; `secret` LookupError, and takes whether what was kept is refused."""
 
     ledger: Ledger

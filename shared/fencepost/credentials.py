@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from fencepost.attempt import guarded
 from fencepost.core.notification import ChannelId

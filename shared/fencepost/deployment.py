@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, Protocol, assert_never
+
+from msgspec import Struct
 
 from fencepost.core.deployment import (
     Apply,
@@ -46,8 +47,7 @@ class DeployFailed(Exception):
     """The schema is not as the new code needs it: one line."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deployment:
+class Deployment(Struct, frozen=True, kw_only=True):
     """`open_schema` takes the seconds there are; `answer` the URL, the body and the seconds.
 
     Both readers of settings may raise `SettingsError`, which is answered too."""

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, assert_never
+
+from msgspec import Struct
 
 from fencepost.attempt import ask, attempt, never_began
 from fencepost.core.budget import Budget
@@ -38,8 +39,7 @@ Landing = Replied | Asked
 NoteSkips = Callable[[RunId, Sequence[Skip]], Awaitable[None]]  # raises `StoreFailed`
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True, kw_only=True):
     """What a run works with. `roll` gives numbers in [0, 1); `report` takes every fact, and `know` the channels
     before any fact of them; neither fails. `note_skips` None: nobody is told what cannot be sent on."""
 

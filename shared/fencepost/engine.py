@@ -6,8 +6,9 @@ It decides nothing about rows. It owns time and failure around the run.
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from fencepost.attempt import guarded, place_of
 from fencepost.core.budget import Budget
@@ -27,8 +28,7 @@ OPENING_PAUSE_SECONDS = 0.1
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(Struct, frozen=True, kw_only=True):
     """How a run ended. `stragglers`: sends that would not stop; their event loop must not run again."""
 
     how: Ending

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from fencepost.core.channel import Channel, Facility
 from fencepost.core.exchange import Exchange, Exchanged, Failure, RunStart, RunStarted
@@ -63,8 +64,7 @@ class AccessUnavailable(Exception):
     """Nothing to dial with: one line why, without secrets."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """A message ready to leave. `digest`: 16 bytes over what the recipient would receive (not over
     what changes each attempt: timestamps, signatures)."""
 

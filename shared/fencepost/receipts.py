@@ -7,10 +7,11 @@ that overlapping runs share the work, and a run that dies here loses nothing but
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from fencepost.attempt import GRACE_SECONDS, guarded, place_of
 from fencepost.core import reason
@@ -42,8 +43,7 @@ class Book(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """What one tick asked and heard."""
 
     taken: int = 0
@@ -72,8 +72,7 @@ def _kind(each: ReceiptTold) -> str:
             return "refused"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskForReceipts:
+class AskForReceipts(Struct, frozen=True, kw_only=True):
     """What a worker asks for receipts with. `channels`: names; none: all."""
 
     book: Book

@@ -4,9 +4,10 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
+
+from msgspec import Struct
 
 from fencepost.core.drain import (
     Backlog,
@@ -58,8 +59,7 @@ class Waves(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOver:
+class RunOver(Struct, frozen=True, kw_only=True):
     """A run that has ended. `claiming_seconds`: in which it could claim; `finish_by`: until when anything may be asked;
     `part`: the drain command it was, if it was one."""
 
@@ -71,8 +71,7 @@ class RunOver:
     part: UUID | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScaleOut:
+class ScaleOut(Struct, frozen=True, kw_only=True):
     """What a worker asks for more runs with. `messages_max` 0: never."""
 
     store: Waves

@@ -5,9 +5,10 @@ A bad value is refused with one sentence that names the variable; values of secr
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from fencepost.core.access import (
     SECRET_MAX_AGE_SECONDS,
@@ -48,8 +49,7 @@ class SecretMissing(LookupError):
     """A secret reference leads to nothing: one sentence, without the secret."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """What a worker needs to know."""
 
     database: Database

@@ -7,7 +7,8 @@ run goes, so that a run that is killed has told all but its last second.
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from fencepost.core.callback import Heard
 from fencepost.core.channel import Channel
@@ -26,8 +27,7 @@ VALUES_MAX = 99  # CloudWatch takes a hundred values of one metric in one record
 Lines = Callable[[Line], None]
 
 
-@dataclass(slots=True)
-class Numbers:
+class Numbers(Struct):
     """What was counted and measured since the last flush."""
 
     counts: Counter[Count | Heard] = field(default_factory=Counter)

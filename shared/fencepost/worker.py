@@ -5,10 +5,11 @@ import random
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TypeVar
 from uuid import UUID
+
+from msgspec import Struct
 
 from fencepost.core.budget import Budget
 from fencepost.core.exchange import RunStart
@@ -38,8 +39,7 @@ PRUNE_ROWS = 1000  # a step: some milliseconds
 PRUNE_SECONDS_MAX = 0.5  # of a run that leaves old rows behind; the next run goes on
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class Parts(Struct, frozen=True, kw_only=True):
     """What a worker is made of. `say_elsewhere` None: what finds no database goes to the log only.
     `count_paused` None: nobody watches. `prune` None: what is old stays. `scale_out` None: a run asks for no
     others. `receipts` None: nobody asks what became of what was accepted."""

@@ -132,7 +132,7 @@ def test_help_never_shows_the_database_url(inline: Fencepost, words: tuple[str, 
 def test_help_is_quick_because_it_loads_no_driver() -> None:
     probe = (
         "import sys; from fencepost_cli.main import answer; answer(['--help']); "
-        "loaded = {'psycopg', 'msgspec', 'rich', 'asyncio', 'httpunk'} & set(sys.modules); "
+        "loaded = {'psycopg', 'rich', 'asyncio', 'httpunk'} & set(sys.modules); "
         "sys.exit(f'loaded {loaded}' if loaded else 0)"
     )
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True)

@@ -1,10 +1,10 @@
 """The deploy step, decided; and CloudFormation's events and answers, read and written."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from fencepost.core.deployment import (
     Apply,

@@ -1,8 +1,7 @@
 """What a fact counts as: every word once, and only what the database said counts."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from fencepost.core.exchange import Failure, Verdict
 from fencepost.core.fact import (

@@ -1,8 +1,7 @@
 """A run beside providers in trouble: the breaker, the hosts behind one channel, a mass of recipients that are gone."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from fencepost.core.budget import Timing
 from fencepost.core.channel import AttemptPolicy

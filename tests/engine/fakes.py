@@ -3,9 +3,11 @@
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
+
+from msgspec.structs import replace
 
 from fencepost.core.budget import Budget, Timing
 from fencepost.core.channel import AttemptPolicy, Channel, Facility

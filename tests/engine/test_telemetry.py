@@ -177,7 +177,7 @@ def test_plain_lines_leave_out_what_is_below_their_level() -> None:
 
 
 def test_facts_have_no_room_for_recipients_or_payloads() -> None:
-    names = {name for fact in Fact.__args__ for name in fact.__dataclass_fields__}
+    names = {name for fact in Fact.__args__ for name in fact.__struct_fields__}
     assert not names & {"recipient", "payload", "secret", "body", "url"}
 
 

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from fencepost import bootstrap

@@ -1,8 +1,9 @@
 """A claimed row as a sender gets it."""
 
 import uuid
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from fencepost.core.notification import ChannelId, Claimed, Fence, NotificationId
 

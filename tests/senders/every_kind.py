@@ -6,10 +6,11 @@ Run as a program it prints the digest of the same messages by every kind: anothe
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
+from msgspec.structs import replace
 
 from fencepost.core.reply import Reply
 from fencepost.ports import Prepared, Sender

@@ -4,11 +4,11 @@ import asyncio
 import json
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fencepost.core.channel import Facility
 from fencepost.core.exchange import GateWord

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +9,7 @@ import msgspec
 import pytest
 from botocore.session import Session
 from botocore.validate import ParamValidator
+from msgspec.structs import replace
 
 from fencepost.core.channel import Channel, Facility
 from fencepost.core.notification import Fence, OnUncertain

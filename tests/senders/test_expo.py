@@ -3,11 +3,12 @@
 import json
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fencepost.core.channel import Facility
 from fencepost.core.doubt import SendIt, advise

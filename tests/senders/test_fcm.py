@@ -3,11 +3,11 @@
 import asyncio
 import json
 import uuid
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fencepost.core.channel import Facility
 from fencepost.core.notification import Claimed

@@ -6,10 +6,11 @@ Everything real but the database: servers on sockets, the senders, and the core'
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fencepost.attempt import ask, attempt
 from fencepost.core.asking import AskLater, after_asking

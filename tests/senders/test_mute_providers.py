@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
+from msgspec.structs import replace
 
 from fencepost.attempt import attempt
 from fencepost.core.outcome import Outcome, Uncertain

@@ -3,9 +3,10 @@
 import asyncio
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import replace
 
 from fencepost.attempt import attempt
 from fencepost.core.channel import Channel

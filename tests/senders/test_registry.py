@@ -3,11 +3,11 @@
 import importlib.metadata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from fencepost.core.channel import AttemptPolicy, Channel, Facility
 from fencepost.core.notification import ChannelId, Claimed, OnUncertain

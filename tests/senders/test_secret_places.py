@@ -3,13 +3,13 @@
 import asyncio
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 from moto.server import ThreadedMotoServer
+from msgspec.structs import replace
 
 from fencepost import bootstrap
 from fencepost.core.access import Database

@@ -4,11 +4,11 @@ import base64
 import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fencepost.core.channel import Channel, Facility
 from fencepost.core.notification import Fence, OnUncertain

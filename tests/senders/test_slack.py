@@ -1,11 +1,11 @@
 """The Slack sender: what it posts, how it looks up what it posted, and what Slack's answers mean."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fencepost.core.channel import Facility
 from fencepost.core.notification import Claimed
@@ -289,7 +289,7 @@ async def test_a_raw_block_is_laid_over_it_but_neither_over_address_nor_key() ->
 
 async def test_every_attempt_is_the_same_bytes() -> None:
     async with stage() as on:
-        again = prepared(sender(on), replace(DOUBTFUL, fence=9))  # type: ignore[arg-type]
+        again = prepared(sender(on), replace(DOUBTFUL, fence=9))
         assert prepared(sender(on)).digest == again.digest
         other = replace(ROW, recipient="C0OTHER")
         assert prepared(sender(on), other).digest != again.digest

@@ -1,9 +1,9 @@
 """The sender of a Slack incoming webhook: one URL that is address and secret in one."""
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from fencepost.core.outcome import (
     CredentialFailure,

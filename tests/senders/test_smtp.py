@@ -1,13 +1,13 @@
 """The SMTP sender: the mail it makes, the session it keeps for one letter, and what a server's answers mean."""
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fencepost.core.notification import Claimed
 from fencepost.core.outcome import (

@@ -3,7 +3,6 @@
 import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fencepost.core.channel import Channel, Facility
 from fencepost.core.notification import Claimed, OnUncertain

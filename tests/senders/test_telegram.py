@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fencepost.core.notification import Claimed
 from fencepost.core.outcome import (

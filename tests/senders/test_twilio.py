@@ -1,11 +1,11 @@
 """The Twilio sender: what it sends, how it looks up what it sent, and what Twilio's answers mean."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fencepost.core.channel import Facility
 from fencepost.core.notification import Claimed, Fence, Held, NotificationId

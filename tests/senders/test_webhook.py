@@ -2,13 +2,13 @@
 
 import json
 import uuid
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fencepost.core.channel import Facility
 from fencepost.core.notification import ChannelId, Claimed, Fence, NotificationId

@@ -3,12 +3,13 @@
 import json
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
+from msgspec.structs import replace
 
 from fencepost.core.channel import Channel, Facility
 from fencepost.core.doubt import SendIt, advise

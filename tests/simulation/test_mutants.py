@@ -4,10 +4,10 @@ Guards whose loss only a rare schedule shows have a test of their own in tests/c
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from fencepost.core import doubt
 from fencepost.core.budget import Budget

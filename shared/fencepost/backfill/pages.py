@@ -1,8 +1,9 @@
 """Pages of a command. Of an enqueue: rows of the message itself, or lines of a file from where it got to before."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from fencepost.backfill.lines import Bad, Batch, Good, batches, read_lines, read_row
 from fencepost.backfill.ports import Commands, Objects

@@ -1,8 +1,9 @@
 """What a backfill stands on: its commands in the database, and files elsewhere."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from fencepost.core.backfill import Begun, Paged, Turn, Verdict
 from fencepost.core.callback import Callback
@@ -61,8 +62,7 @@ class Readable(Protocol):
     def readline(self, size: int, /) -> bytes: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """A file, open at some byte. `size` is of the whole; `etag` tells its content from any other."""
 
     stream: Readable

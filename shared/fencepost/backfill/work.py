@@ -5,8 +5,10 @@ nothing can be sent the message itself comes back: the place it got to is in the
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fencepost.backfill.commands import BODY_BYTES_MAX, continuation_message, read_command
 from fencepost.backfill.pages import enqueue_pages, pages_from
@@ -37,8 +39,7 @@ Progress = Callable[[Paged], None]
 NO_TIME = "no time left for it in this invocation"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class Means(Struct, frozen=True, kw_only=True):
     """What a backfill works with. `send` None: nothing can carry a command on but its own message."""
 
     commands: Commands

@@ -1,7 +1,9 @@
 """What an answer about an earlier attempt means for the row in doubt (policy `reconcile`)."""
 
-from dataclasses import dataclass, replace
 from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fencepost.core import doubt, reason
 from fencepost.core.backoff import refunds, wait_seconds
@@ -27,8 +29,7 @@ ASKED_NOT_THERE = "its provider was asked first, and did not have it"
 COULD_NOT_SAY = "the provider was asked, and could not say"
 
 
-@dataclass(frozen=True, slots=True)
-class AskLater:
+class AskLater(Struct, frozen=True):
     """The provider could not say: given back unsent, with this delay. The ledger keeps the question and its error."""
 
     word: Word

@@ -1,9 +1,10 @@
 """Decisions of a backfill: how much of an invocation one message may have, and when a command goes on elsewhere."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct, field
 
 from fencepost.core.command import CommandId, CommandRefused
 
@@ -32,8 +33,7 @@ class Ending(StrEnum):
 ACKNOWLEDGED = frozenset({Ending.DONE, Ending.CONTINUED, Ending.SUPERSEDED, Ending.KNOWN})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(Struct, frozen=True, kw_only=True):
     """What one message came to: how it ended, why, and what was done for the command so far."""
 
     ending: Ending
@@ -59,8 +59,7 @@ class Verdict(StrEnum):
     DIFFERS = "differs"  # the id belongs to a command with other words
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class Turn(Struct, frozen=True, kw_only=True):
     """A delivery's hold on a command: its fence, and how far the command got."""
 
     id: CommandId
@@ -68,16 +67,14 @@ class Turn:
     place: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
+class Begun(Struct, frozen=True, kw_only=True):
     verdict: Verdict
     turn: Turn
     counts: Mapping[str, int]
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Paged:
+class Paged(Struct, frozen=True, kw_only=True):
     """What became of one page, and where the next begins. `faults`: number and reason of every bad row in it."""
 
     verdict: Verdict
@@ -132,8 +129,7 @@ def share(now: float, hard_end: float, records: int, *, kept: float = 0.0) -> tu
     return limit, now + max(0.0, limit - kept - now) / max(records, 1)
 
 
-@dataclass(slots=True)
-class Pace:
+class Pace(Struct):
     """Pages of one message, on the caller's clock. The first may use whatever the invocation has left; those after it
     only what is left of the message's share (`until`), and only if they will surely end in it."""
 

@@ -1,10 +1,9 @@
 """One end of a range of time."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
+class Bound(Struct, frozen=True, kw_only=True):
     """An instant as text with its time zone, or seconds back from now (of a command: from when it begins)."""
 
     at: str | None = None

@@ -7,8 +7,9 @@ an answer closes it, a failure opens it again. Open and half-open are known to o
 import re
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import assert_never
+
+from msgspec import Struct
 
 from fencepost.core.outcome import (
     CredentialFailure,
@@ -27,8 +28,7 @@ OPEN_MAX_SECONDS = 900.0
 REASON = re.compile(r"breaker ([0-9]{1,3}): ", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """Opens when, of the last `window` outcomes (`least` of them at least), this share was bad."""
 
     window: int

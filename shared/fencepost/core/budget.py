@@ -1,7 +1,8 @@
 """What may still be started: the invocation's remaining time and the leases, in seconds of a monotonic clock."""
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 LONGEST_LEASE_SECONDS = (
     900.0  # the database cuts a lease there: a clock set back must not hide a row
@@ -13,8 +14,7 @@ class ImpossibleTiming(ValueError):
     """Two settings that cannot both hold; the message names them and their values."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
+class Timing(Struct, frozen=True, kw_only=True):
     """How long things take at most. Seconds. Raises `ImpossibleTiming`."""
 
     send_timeout_seconds: float = 10.0  # one send, from dial to full response head and capped body
@@ -64,8 +64,7 @@ def _refuse_impossible_relations(timing: Timing) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class Budget(Struct, frozen=True, kw_only=True):
     """The phases of one run on the monotonic clock: claiming, sending to an end, last words, over."""
 
     timing: Timing

@@ -4,10 +4,11 @@ It is evidence of that attempt, and where it says that the recipient is gone, an
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, assert_never
 from uuid import UUID
+
+from msgspec import Struct
 
 from fencepost.core.notification import AttemptOutcome, Held
 from fencepost.core.outcome import (
@@ -23,8 +24,7 @@ from fencepost.core.outcome import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Callback:
+class Callback(Struct, frozen=True, kw_only=True):
     """`outcome` None: nobody knows, or it is no news. `key`: the notification's idempotency key. Ids of two
     installations are alike, keys are not."""
 
@@ -36,8 +36,7 @@ class Callback:
     gone: Unregistered | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallbackChannel:
+class CallbackChannel(Struct, frozen=True, kw_only=True):
     """What it takes to believe a call: whose secret signs it, and with which settings."""
 
     name: str

@@ -1,14 +1,14 @@
 """A channel: a named way out, its limits and its policies."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from fencepost.core.notification import ChannelId, OnUncertain
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptPolicy:
+class AttemptPolicy(Struct, frozen=True, kw_only=True):
     """How often and how long a notification is tried. Seconds."""
 
     attempts_max: int = 8
@@ -22,8 +22,7 @@ class AttemptPolicy:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Channel:
+class Channel(Struct, frozen=True, kw_only=True):
     """A channel as `start_run` answers it."""
 
     id: ChannelId
@@ -43,8 +42,7 @@ class Channel:
     skipped: str | None = None  # why the runs before could not send on it, as far as they told
 
 
-@dataclass(frozen=True, slots=True)
-class Skip:
+class Skip(Struct, frozen=True):
     """What a run found of a channel: why it cannot send on it, or None: it can, although another could not."""
 
     channel: ChannelId
@@ -52,8 +50,7 @@ class Skip:
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Facility:
+class Facility(Struct, frozen=True):
     """What the provider offers against a duplicate."""
 
     deduplicates_for_seconds: float | None = (

@@ -1,8 +1,10 @@
 """The rows of a run from claim to word: what is sent, asked, closed unsent, given back, or waits to be alone."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fencepost.core import doubt, reason
 from fencepost.core.asking import ASKED_NOT_THERE, AskLater, after_asking
@@ -20,8 +22,7 @@ from fencepost.core.transition import Sent, transition
 from fencepost.core.words import Words, saying, unsent
 
 
-@dataclass(slots=True, kw_only=True)
-class Deliveries:
+class Deliveries(Struct, kw_only=True):
     """Decides about rows; `out` collects the commands of the current step."""
 
     budget: Budget
@@ -177,9 +178,8 @@ class Deliveries:
 
     def _ask(self, flight: Flight) -> None:
         self._lift(flight, Stage.ASKING)
-        self.out.append(
-            Ask(flight.claimed, timeout_seconds=self.budget.timing.send_timeout_seconds)
-        )
+        timeout = self.budget.timing.send_timeout_seconds
+        self.out.append(Ask(flight.claimed, timeout_seconds=timeout))
 
     def _lift(self, flight: Flight, stage: Stage) -> None:
         flight.stage = stage

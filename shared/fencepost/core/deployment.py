@@ -5,9 +5,10 @@ does, and never comes down. An older release that is put back (a rollback) finds
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct
 
 CONNECTIONS_A_RUN = 1
 CONNECTIONS_A_BACKFILL = 2  # its commands', and its run's where it drains
@@ -26,8 +27,7 @@ class Mode(StrEnum):
     CHECK = "check"  # somebody else applies; the deploy is refused until it is done
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(Struct, frozen=True, kw_only=True):
     """How the database stands. `bound_to` None: nobody's yet. `newer`: files of a later release. `changed`: edited
     after they were applied here."""
 
@@ -37,8 +37,7 @@ class Standing:
     changed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Concurrency:
+class Concurrency(Struct, frozen=True, kw_only=True):
     """How much may go on at once, and how many connections the database grants to all of it."""
 
     runs: int
@@ -54,8 +53,7 @@ class Concurrency:
         return runs + self.backfills * CONNECTIONS_A_BACKFILL + others
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """What the deploy step is asked for."""
 
     installation: str
@@ -63,20 +61,17 @@ class Wanted:
     concurrency: Concurrency | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Apply:
+class Apply(Struct, frozen=True):
     """Bring the schema up to date, and bind the database if it is nobody's."""
 
 
-@dataclass(frozen=True, slots=True)
-class LeaveAlone:
+class LeaveAlone(Struct, frozen=True):
     """There is nothing to do, and why."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(Struct, frozen=True):
     """The deploy must not go on, and why."""
 
     why: str

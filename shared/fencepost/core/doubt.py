@@ -1,7 +1,8 @@
 """What becomes of a claimed row before anything is sent: doubt, evidence, expiry, poison."""
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fencepost.core import reason
 from fencepost.core.channel import Channel, Facility
@@ -11,25 +12,21 @@ from fencepost.core.notification import AttemptOutcome, Claimed, Kind, OnUncerta
 EVIDENCE_WAIT_MIN_SECONDS = 5.0  # between two looks at a row that waits for a provider's word
 
 
-@dataclass(frozen=True, slots=True)
-class SendIt:
+class SendIt(Struct, frozen=True):
     """Nothing is in the way."""
 
 
-@dataclass(frozen=True, slots=True)
-class AskProvider:
+class AskProvider(Struct, frozen=True):
     """In doubt, policy `reconcile`: ask before anything else."""
 
 
-@dataclass(frozen=True, slots=True)
-class CloseUnsent:
+class CloseUnsent(Struct, frozen=True):
     """Close it with this word; nothing is sent at this fence."""
 
     word: Word
 
 
-@dataclass(frozen=True, slots=True)
-class AwaitEvidence:
+class AwaitEvidence(Struct, frozen=True):
     """In doubt, policy `reconcile`, and the provider tells by itself: give it back for so long."""
 
     delay_seconds: float

@@ -5,8 +5,9 @@ in its time, and never larger than the setting. Runs that help nobody are not as
 or where whatever is due waits for a gate, more runs would only wait too.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from fencepost.core.tally import Count, Ending, Summary
 
@@ -37,8 +38,7 @@ class Reason(StrEnum):
     UNANSWERED = "the database did not answer"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backlog:
+class Backlog(Struct, frozen=True, kw_only=True):
     """What a run could claim now: counted up to a limit (`more`: there are more), and how long the oldest is due."""
 
     due: int
@@ -46,16 +46,14 @@ class Backlog:
     oldest_due_seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pulled:
+class Pulled(Struct, frozen=True, kw_only=True):
     """What one run got through in the time in which it could claim."""
 
     closed: int
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Wave:
+class Wave(Struct, frozen=True):
     """So many messages, and why."""
 
     messages: int

@@ -1,8 +1,9 @@
 """All words between a run and the database: one call, one round trip, one transaction (DESIGN: the exchange)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from fencepost.core.channel import Channel
 from fencepost.core.notification import (
@@ -18,8 +19,7 @@ from fencepost.core.notification import (
 from fencepost.core.reply import Phase
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class Facts(Struct, frozen=True, kw_only=True):
     """What an attempt leaves in the ledger beside its outcome."""
 
     phase: Phase | None = None
@@ -33,8 +33,7 @@ class Facts:
 NO_FACTS = Facts()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Word:
+class Word(Struct, frozen=True, kw_only=True):
     """A fenced settle word. `kind` closes; no kind: open again after the delay. No outcome: nothing was begun."""
 
     id: NotificationId
@@ -50,8 +49,7 @@ class Word:
         return Held(self.id, self.fence)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateWord:
+class GateWord(Struct, frozen=True, kw_only=True):
     """What the run learnt about a channel, under the revision it learnt it."""
 
     channel: ChannelId
@@ -60,8 +58,7 @@ class GateWord:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Want:
+class Want(Struct, frozen=True, kw_only=True):
     """Ask for at most `limit` due rows of a channel."""
 
     channel: ChannelId
@@ -71,8 +68,7 @@ class Want:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
+class Exchange(Struct, frozen=True, kw_only=True):
     """What a run says. The same `seq` again claims nothing new; a new one only after the last answer was read."""
 
     run: RunId
@@ -95,8 +91,7 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"  # no attempt of this run at this fence; evidence too
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateAnswer:
+class GateAnswer(Struct, frozen=True, kw_only=True):
     """A channel's gate now. A channel missing in the answer was busy: ask again."""
 
     revision: int
@@ -107,8 +102,7 @@ class GateAnswer:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exchanged:
+class Exchanged(Struct, frozen=True, kw_only=True):
     """The answer. `verdicts` in the order of `settle`; `lost` of `renew`; `gates` of `gates` and `claim`."""
 
     verdicts: tuple[Verdict, ...] = ()
@@ -129,8 +123,7 @@ class Failure(StrEnum):
     AWAY = "away"  # no connection to be had: nothing was said
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunStart:
+class RunStart(Struct, frozen=True, kw_only=True):
     """What a run says of itself once. `installation` and `version` are checked before anything else."""
 
     run: RunId
@@ -141,8 +134,7 @@ class RunStart:
     channels: tuple[str, ...] = ()  # names; empty: all
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunStarted:
+class RunStarted(Struct, frozen=True, kw_only=True):
     """The channels this run may serve, and what is odd about the database."""
 
     channels: tuple[Channel, ...]

@@ -1,6 +1,6 @@
 """The story of one notification in plain English: what happened, what is in doubt and why, what happens next."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from fencepost.core.asking import ASKED_NOT_THERE
 from fencepost.core.inspection import AttemptRecord, EvidenceRecord, Inspection
@@ -13,8 +13,7 @@ from fencepost.core.timeline import because, holder, plain, timeline
 CLEARING = frozenset({AttemptOutcome.REJECTED, AttemptOutcome.FAILED, AttemptOutcome.NOT_SENT})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class Explanation(Struct, frozen=True, kw_only=True):
     standing: str
     timeline: tuple[Moment, ...]
     doubts: tuple[str, ...]

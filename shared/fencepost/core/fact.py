@@ -1,13 +1,12 @@
 """What a run tells telemetry: facts with ids and counts, never a recipient or a payload (G10)."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from fencepost.core.exchange import Failure, Verdict
 from fencepost.core.notification import AttemptOutcome, ChannelId, Held, Kind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowsClaimed:
+class RowsClaimed(Struct, frozen=True, kw_only=True):
     channel: ChannelId
     count: int
     taken_over: int  # rows whose earlier lease ran out
@@ -15,8 +14,7 @@ class RowsClaimed:
     oldest_due_seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WordSettled:
+class WordSettled(Struct, frozen=True, kw_only=True):
     """One word and its verdict. No outcome and no kind: released."""
 
     channel: ChannelId
@@ -28,21 +26,18 @@ class WordSettled:
     took_ms: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeasesRenewed:
+class LeasesRenewed(Struct, frozen=True, kw_only=True):
     count: int
     lost: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatePaused:
+class GatePaused(Struct, frozen=True, kw_only=True):
     channel: ChannelId
     seconds: float
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExchangeTrouble:
+class ExchangeTrouble(Struct, frozen=True, kw_only=True):
     """An exchange without an answer, and what the run does next."""
 
     failure: Failure
@@ -50,31 +45,27 @@ class ExchangeTrouble:
     consecutive: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BadRowParked:
+class BadRowParked(Struct, frozen=True, kw_only=True):
     """A row whose own words the database refuses was isolated (G9)."""
 
     held: Held
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelSkipped:
+class ChannelSkipped(Struct, frozen=True, kw_only=True):
     """This run cannot send on the channel; its rows wait for one that can."""
 
     channel: ChannelId
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatabaseRedialled:
+class DatabaseRedialled(Struct, frozen=True, kw_only=True):
     """The connection of the run before was of no use any more. Nothing was lost by it."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatabaseUnsafe:
+class DatabaseUnsafe(Struct, frozen=True, kw_only=True):
     """The database is set so that what it has confirmed may be lost."""
 
     reason: str

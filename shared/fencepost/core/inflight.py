@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from enum import Enum, auto
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fencepost.core.notification import ChannelId, Claimed, Held, NotificationId
 
@@ -22,8 +24,7 @@ INTERRUPTIONS_ALONE = (
 IN_THE_AIR = frozenset({Stage.SENDING, Stage.ASKING})
 
 
-@dataclass(slots=True, kw_only=True)
-class Flight:
+class Flight(Struct, kw_only=True):
     """One held row. Instants of the run's monotonic clock."""
 
     claimed: Claimed

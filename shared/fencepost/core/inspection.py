@@ -1,8 +1,9 @@
 """All that is known of one notification, as the database tells it. Instants are its text; Python counts none."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from fencepost.core.channel import AttemptPolicy
 from fencepost.core.exchange import Verdict
@@ -10,8 +11,7 @@ from fencepost.core.notification import AttemptOutcome, Kind, OnUncertain
 from fencepost.core.reply import Phase
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelStanding:
+class ChannelStanding(Struct, frozen=True, kw_only=True):
     """Its channel now. Paused without `paused_for_seconds`: until somebody resumes it."""
 
     name: str
@@ -26,8 +26,7 @@ class ChannelStanding:
     skipped_at: str | None = None  # since when
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenStanding:
+class OpenStanding(Struct, frozen=True, kw_only=True):
     """Its row in the queue. `run`: who holds it, or held it when its lease ran out (lease_left < 0)."""
 
     fence: int
@@ -44,8 +43,7 @@ class OpenStanding:
     lease_left_seconds: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClosedStanding:
+class ClosedStanding(Struct, frozen=True, kw_only=True):
     kind: Kind
     reason: str | None
     at: str
@@ -53,8 +51,7 @@ class ClosedStanding:
     attempts: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptRecord:
+class AttemptRecord(Struct, frozen=True, kw_only=True):
     """One attempt. `taken_over`: written by the one who took the lease, not by its run."""
 
     fence: int
@@ -75,8 +72,7 @@ class AttemptRecord:
     closing: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceRecord:
+class EvidenceRecord(Struct, frozen=True, kw_only=True):
     """A fact learnt outside a lease. Fence 0: of an attempt nobody could name."""
 
     fence: int
@@ -88,8 +84,7 @@ class EvidenceRecord:
     detail: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationRecord:
+class OperationRecord(Struct, frozen=True, kw_only=True):
     """What was done to it outside any run, and on whose word. `fence`: raised to, or left at."""
 
     at: str
@@ -100,8 +95,7 @@ class OperationRecord:
     fence: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalRecord:
+class JournalRecord(Struct, frozen=True, kw_only=True):
     """One exchange that mentioned it. No verdict: it was not settled there. `fence`: of the word that was."""
 
     run: str
@@ -114,8 +108,7 @@ class JournalRecord:
     fence: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inspection:
+class Inspection(Struct, frozen=True, kw_only=True):
     """Open or closed, never both (G3). Recipient, dedupe key and payload only where they were asked for (G10)."""
 
     id: int

@@ -1,8 +1,9 @@
 """G9: after a data error, say less and less until the one bad row is found and parked; the others are settled."""
 
 from collections import deque
-from dataclasses import dataclass
 from enum import Enum, auto
+
+from msgspec import Struct
 
 from fencepost.core.exchange import Exchange
 from fencepost.core.fact import BadRowParked
@@ -18,8 +19,7 @@ class Part(Enum):
     REST = auto()  # renewals and gates only
 
 
-@dataclass(frozen=True, slots=True)
-class Portion:
+class Portion(Struct, frozen=True):
     """One smaller exchange still to be said."""
 
     part: Part

@@ -1,10 +1,11 @@
 """How facts read in the log: ids and counts only, no recipient, payload or secret (G10)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, assert_never
+
+from msgspec import Struct
 
 from fencepost.core.exchange import Failure
 from fencepost.core.fact import (
@@ -32,8 +33,7 @@ class Level(StrEnum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One log line: what happened, as a word a machine can search for, and its particulars."""
 
     level: Level

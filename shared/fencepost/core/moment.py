@@ -1,10 +1,9 @@
 """One line of a notification's story."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """`at` is the database's text of an instant."""
 
     at: str

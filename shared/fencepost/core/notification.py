@@ -1,10 +1,11 @@
 """A notification as a run holds it, and the words that identify it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple, NewType
 from uuid import UUID
+
+from msgspec import Struct
 
 NotificationId = NewType("NotificationId", int)
 Fence = NewType("Fence", int)
@@ -50,8 +51,7 @@ class Kind(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claimed:
+class Claimed(Struct, frozen=True):
     """One claimed row: the body, and what is known about it. Durations are seconds at the claim."""
 
     id: NotificationId

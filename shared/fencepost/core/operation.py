@@ -7,9 +7,10 @@ OperatorError            one line, safe to show: no recipient, payload, secret o
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct, field
 
 from fencepost.core.bound import OPEN_END, Bound
 from fencepost.core.channel import AttemptPolicy
@@ -35,8 +36,7 @@ class SchemaMissing(OperatorError):
     """This database does not have the functions that this code calls."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelChange:
+class ChannelChange(Struct, frozen=True, kw_only=True):
     """What `apply` did to one channel: created, changed or unchanged. A pause outlives it."""
 
     name: str
@@ -46,8 +46,7 @@ class ChannelChange:
     pause_reason: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelRow:
+class ChannelRow(Struct, frozen=True, kw_only=True):
     """A channel as an operator sees it. Paused without seconds: until somebody resumes it."""
 
     name: str
@@ -66,16 +65,14 @@ class ChannelRow:
     pause_reason: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelResumed:
+class ChannelResumed(Struct, frozen=True, kw_only=True):
     """`was_paused_for` is the reason; None: it was open."""
 
     revision: int
     was_paused_for: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelStatus:
+class ChannelStatus(Struct, frozen=True, kw_only=True):
     """One channel's figures. `open_more`, `parked_more`: counting was stopped, the figures are lower bounds."""
 
     channel: str
@@ -100,8 +97,7 @@ class ChannelStatus:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selector:
+class Selector(Struct, frozen=True, kw_only=True):
     """Which notifications, where no ids are given."""
 
     channel: str | None = None
@@ -113,16 +109,14 @@ class Selector:
     limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
+class Moved(Struct, frozen=True, kw_only=True):
     """What became of one notification an operator spoke of."""
 
     id: int
     became: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Doubtful:
+class Doubtful(Struct, frozen=True, kw_only=True):
     """One notification in doubt, and the latest attempt that left it so.
 
     `state`: waits (for evidence, or its turn), leased, abandoned (its run is gone) or held (closed as uncertain)."""
@@ -143,8 +137,7 @@ class Doubtful:
     detail: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoneRecipient:
+class GoneRecipient(Struct, frozen=True, kw_only=True):
     """A recipient said to be gone. `state`: told, waiting, or withheld and why."""
 
     id: int

@@ -1,26 +1,23 @@
 """What a reply means: a closed union. A sender's table makes them; `core/transition.py` acts on them."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Delivered:
+class Delivered(Struct, frozen=True):
     """The provider accepted it."""
 
     reference: str | None = None  # the provider's own id
     receipt_due: bool = False  # by that id it tells later what became of it (core/receipt.py)
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Struct, frozen=True):
     """Definitely not processed, or harmless to repeat: back off; costs an attempt."""
 
     reason: str
     retry_after_seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Throttled:
+class Throttled(Struct, frozen=True):
     """Refused unprocessed for load: wait, the whole channel too if `channel_wide`; attempt refunded."""
 
     reason: str
@@ -28,15 +25,13 @@ class Throttled:
     channel_wide: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(Struct, frozen=True):
     """This message can never succeed."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unregistered:
+class Unregistered(Struct, frozen=True):
     """The address is dead or opted out."""
 
     reason: str
@@ -44,15 +39,13 @@ class Unregistered:
     guarded: bool = False  # a wrong environment or project would be answered the same way
 
 
-@dataclass(frozen=True, slots=True)
-class CredentialFailure:
+class CredentialFailure(Struct, frozen=True):
     """The channel's credentials or configuration: pause the channel; attempt refunded."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class NotSent:
+class NotSent(Struct, frozen=True):
     """No byte of the request left, or none was acted upon: defer; attempt refunded."""
 
     reason: str
@@ -61,8 +54,7 @@ class NotSent:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Uncertain:
+class Uncertain(Struct, frozen=True):
     """It may have been accepted: the policy for doubt decides."""
 
     reason: str

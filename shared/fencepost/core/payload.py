@@ -7,8 +7,9 @@ Every sender takes from it what its provider knows and passes over the rest; wha
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 BADGE_MAX = 99_999
 COLLAPSE_BYTES_MAX = 64  # APNs takes no longer one; senders hash it where the provider takes less
@@ -17,8 +18,7 @@ INTEGER_BITS_MAX = 1024
 URGENCIES = ("low", "normal", "high")
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """A top-level key: the form its value must have, in words, and what it says to the recipient."""
 
     name: str

@@ -4,8 +4,10 @@ A message it accepted closes its notification as delivered, with the reason `rec
 that attempt. It opens nothing again: whoever gave the message away has given it away.
 """
 
-from dataclasses import dataclass, replace
 from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fencepost.core import reason
 from fencepost.core.notification import AttemptOutcome, ChannelId, Fence, NotificationId
@@ -23,8 +25,7 @@ from fencepost.core.outcome import (
 from fencepost.core.transition import CREDENTIAL_PAUSE_SECONDS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReceiptDue:
+class ReceiptDue(Struct, frozen=True, kw_only=True):
     """A notification to be asked about, by the provider's reference."""
 
     id: NotificationId
@@ -33,8 +34,7 @@ class ReceiptDue:
     reference: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReceiptTold:
+class ReceiptTold(Struct, frozen=True, kw_only=True):
     """What a receipt comes to. `outcome` None: the provider does not know. `reason`: what stands at the notification
     from now on; None: all is well. `pause_seconds`: of its channel, whose credentials at the provider are wrong."""
 

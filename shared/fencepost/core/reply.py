@@ -1,8 +1,9 @@
 """What came back from a send: data, not yet a meaning."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 
 class Phase(StrEnum):
@@ -13,8 +14,7 @@ class Phase(StrEnum):
     ANSWERED = "answered"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(Struct, frozen=True, kw_only=True):
     """`status`, `headers` (lower case names) and `body` (capped at 64 KiB) only when answered."""
 
     phase: Phase

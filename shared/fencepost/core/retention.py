@@ -1,10 +1,9 @@
 """What goes by itself, and what an operator may let go: answers of `prune`."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pruned:
+class Pruned(Struct, frozen=True, kw_only=True):
     """One step of a run. `more`: its limit ended it, not the lack of old rows."""
 
     journal: int
@@ -14,8 +13,7 @@ class Pruned:
     more: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prunable:
+class Prunable(Struct, frozen=True, kw_only=True):
     """Rows that are older than they are kept. `strays`: journal rows of runs that are not here."""
 
     journal: int = 0
@@ -25,8 +23,7 @@ class Prunable:
     strays: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClosedPage:
+class ClosedPage(Struct, frozen=True, kw_only=True):
     """A page of closed notifications: those that went (or would), and what went with them."""
 
     notifications: int
@@ -38,8 +35,7 @@ class ClosedPage:
     more: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Struct, frozen=True, kw_only=True):
     """How long in seconds: journal and runs from their end, dedupe keys from enqueue on."""
 
     journal: float

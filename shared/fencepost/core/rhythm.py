@@ -1,8 +1,10 @@
 """When the next exchange begins and what it says: group commit without waiting for the slowest send."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from operator import attrgetter
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fencepost.core.budget import Budget
 from fencepost.core.conversation import Conversation, Mood
@@ -18,8 +20,7 @@ WORDS_ENOUGH = 10  # in one exchange: more of them cost it hardly less a word
 SHARE_ENOUGH = 4  # and a quarter of what the run holds: fewer cost CPU, more leave slots empty
 
 
-@dataclass(slots=True, kw_only=True)
-class Rhythm:
+class Rhythm(Struct, kw_only=True):
     """The composing of exchanges."""
 
     run: RunId

@@ -1,7 +1,8 @@
 """What goes in and out of the state machine of `core/run.py`: events in, commands out. No I/O on either side."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from fencepost.core.channel import Channel, Facility
 from fencepost.core.exchange import Exchange, Exchanged, Facts, Failure
@@ -13,8 +14,7 @@ from fencepost.core.outcome import Outcome
 # --- events -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """The run exists in the database; these are its channels, and what each sender offers.
 
     A channel named in `unavailable` (unknown sender kind, bad settings, missing credentials: why, one line) is
@@ -28,23 +28,20 @@ class Started:
     origins: Mapping[ChannelId, OriginOf] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """The answer to the exchange under way."""
 
     answer: Exchanged
 
 
-@dataclass(frozen=True, slots=True)
-class Unanswered:
+class Unanswered(Struct, frozen=True):
     """The exchange under way failed."""
 
     failure: Failure
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Replied:
+class Replied(Struct, frozen=True):
     """A send ended (also: was refused before it began, or was cancelled and reached some phase)."""
 
     held: Held
@@ -52,16 +49,14 @@ class Replied:
     facts: Facts
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """The provider was asked about a doubtful attempt; None: it could not say."""
 
     held: Held
     outcome: Outcome | None
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(Struct, frozen=True):
     """Time passed; `Run.wake_at` named this instant."""
 
 
@@ -70,45 +65,39 @@ Event = Started | Answered | Unanswered | Replied | Asked | Tick
 # --- commands ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Say:
+class Say(Struct, frozen=True):
     """Hold this exchange with the database. Never more than one at a time."""
 
     exchange: Exchange
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(Struct, frozen=True):
     """Send it now, within the timeout, and come back with `Replied` whatever happens."""
 
     claimed: Claimed
     timeout_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Struct, frozen=True):
     """Ask the provider what became of the earlier attempt; come back with `Asked`."""
 
     claimed: Claimed
     timeout_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Cancel:
+class Cancel(Struct, frozen=True):
     """Stop the work on this row: the lease was lost, or the time is up. `Replied` still follows."""
 
     held: Held
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """A fact for telemetry."""
 
     fact: Fact
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Struct, frozen=True):
     """The run has ended; nothing is in flight. `unsaid` words could not be told to the database.
 
     `refused`: the database refused something for good, so more may be due than the run could see.
@@ -118,8 +107,7 @@ class Finish:
     refused: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Unsaid:
+class Unsaid(Struct, frozen=True):
     """Knowledge of a send that found no database: it leaves as an evidence message."""
 
     held: Held

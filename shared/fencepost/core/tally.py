@@ -1,9 +1,10 @@
 """What a run came to, counted from its facts: the summary of the function, and the numbers of telemetry."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
+
+from msgspec import Struct
 
 from fencepost.core.exchange import Verdict
 from fencepost.core.fact import (
@@ -134,8 +135,7 @@ class Tally:
             self.counts[count] += number
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class Summary(Struct, frozen=True, kw_only=True):
     """What the function answers: one run in numbers."""
 
     run: str

@@ -3,8 +3,10 @@
 Pure: chance comes in as `roll` in [0, 1), time as durations.
 """
 
-from dataclasses import dataclass, replace
 from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fencepost.core import doubt, reason
 from fencepost.core.backoff import JITTER_SHARE, refunds, retry_after_floor, wait_seconds
@@ -29,16 +31,14 @@ CREDENTIAL_PAUSE_SECONDS = 900.0  # then a few rows try again; an operator's `re
 THROTTLE_PAUSE_MIN_SECONDS = 1.0  # a throttled channel is never open again at once
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(Struct, frozen=True):
     """A word for the row; and a word for its channel's gate where the outcome concerns the channel."""
 
     word: Word
     gate: GateWord | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class Sent(Struct, frozen=True, kw_only=True):
     """One ended send with all that its meaning depends on. `elapsed_seconds`: since the claim was asked for."""
 
     claimed: Claimed

@@ -1,7 +1,9 @@
 """What a run still has to say: settle words from the moment they are known until their verdict is heard."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fencepost.core import reason
 from fencepost.core.exchange import NO_FACTS, Facts, Word
@@ -14,8 +16,7 @@ NOT_DELIVERED = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Saying:
+class Saying(Struct, frozen=True, kw_only=True):
     """One word with what it is about. `outcome`: of the send it tells of; None: nothing was sent at this fence."""
 
     word: Word

@@ -4,7 +4,6 @@ A repeat carries the same `apns-collapse-id` and takes the place of the first on
 sending the same notification again. Nobody can be asked what became of one.
 """
 
-import dataclasses
 import re
 import time
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from fencepost.core.channel import Channel, Facility
 from fencepost.core.notification import Claimed
@@ -97,7 +97,7 @@ class Apns:
         self._now = now
         origin, self._path = endpoint(settings.endpoint or ENDPOINTS[settings.environment])
         # Apple ties a connection to the key of its first push (UnrelatedKeyIdInToken).
-        self._origin = dataclasses.replace(origin, party=f"{settings.team_id}/{settings.key_id}")
+        self._origin = replace(origin, party=f"{settings.team_id}/{settings.key_id}")
         self._refused = ""  # the token that was last called expired
         self._topic_accepted = False
 
@@ -151,7 +151,7 @@ class Apns:
         self._refused = token
         if refused_before:
             return reply
-        return dataclasses.replace(reply, reason=Trouble.KEYS_REFUSED.value)
+        return replace(reply, reason=Trouble.KEYS_REFUSED.value)
 
     def _headers(self, claimed: Claimed) -> tuple[tuple[str, str], ...]:
         """What stays the same in every attempt. A background push of priority 10 would be refused."""

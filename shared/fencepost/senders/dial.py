@@ -8,7 +8,8 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fencepost.senders.address import is_public
 from fencepost.senders.request import Origin
@@ -21,8 +22,7 @@ TLS_SHUTDOWN_SECONDS = 1.0  # a peer that does not say goodbye is left
 ALPN = ["h2", "http/1.1"]
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """A resolved address as the socket wants it."""
 
     family: int

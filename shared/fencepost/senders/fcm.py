@@ -6,13 +6,13 @@ repeat replaces the first; what is not shown carries the notification's key for 
 """
 
 import asyncio
-import dataclasses
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from fencepost.core.channel import Channel, Facility
 from fencepost.core.notification import Claimed
@@ -144,7 +144,7 @@ class Fcm:
             return reply
         if not self._token.refused(lent):
             return reply
-        return dataclasses.replace(reply, reason=Trouble.KEYS_REFUSED.value)
+        return replace(reply, reason=Trouble.KEYS_REFUSED.value)
 
     def _blame(self, claimed: Claimed, reply: Reply) -> Blame:
         """Whose credentials: FCM asks Apple and the browsers' services in the project's name, Android needs none."""

@@ -5,8 +5,9 @@ messages at scale*; answers as bloomberg/pushiko has recorded them; and where ma
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from fencepost.core.outcome import (
     CredentialFailure,
@@ -31,8 +32,7 @@ FCM_ERROR = "google.firebase.fcm.v1.FcmError"
 BAD_TOKEN_TEXT = "not a valid FCM registration token"  # noqa: S105
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """`code` is FCM's own, "" where it gives none. The texts may quote the message: looked into, never shown."""
 
     code: str

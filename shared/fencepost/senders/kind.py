@@ -1,10 +1,10 @@
 """What a module that brings a sender kind says of it: its `KIND`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from fencepost.core.channel import Channel, Facility
 from fencepost.ports import Sender
@@ -15,8 +15,7 @@ from fencepost.senders.transport import Transport
 Constructor = Callable[[Channel, str | None, Transport], Sender]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SenderKind:
+class SenderKind(Struct, frozen=True, kw_only=True):
     """`settings` is what a channel's settings must fit, checked where they are written down. None: nothing is known.
     `needs_secret`: no channel of this kind works without a secret reference. `facility`: what a channel with these
     settings offers against a duplicate (given the settings as `settings` reads them); None: nothing, so that no such

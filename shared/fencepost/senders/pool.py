@@ -8,7 +8,8 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from fencepost.senders.request import Origin
 from fencepost.senders.trouble import Trouble, Unsent
@@ -17,8 +18,7 @@ from fencepost.senders.wire import Wire
 Turn = asyncio.Future[Unsent | None]  # None: look again; a failure: the host could not be reached
 
 
-@dataclass(slots=True)
-class Site:
+class Site(Struct):
     """One origin's connections."""
 
     origin: Origin

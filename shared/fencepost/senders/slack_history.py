@@ -6,8 +6,9 @@ Source: docs.slack.dev, both methods (`include_all_metadata`, cursors; `is_limit
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from fencepost.core.outcome import (
     CredentialFailure,
@@ -32,8 +33,7 @@ PARTLY_READ = Uncertain("not all of the conversation since then can be read")
 Call = Callable[[str, Mapping[str, str], float], Awaitable[Reply]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """What is looked for, and where. `since`: unix seconds of the first attempt, by our clock."""
 
     conversation: str

@@ -6,8 +6,9 @@ refused address alone proves nothing, and anybody may have registered it: it mus
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from fencepost.senders.request import Origin
 
@@ -24,8 +25,7 @@ class Blame(StrEnum):
     NOBODY_KNOWS = "nobody knows"
 
 
-@dataclass(slots=True)
-class _Seen:
+class _Seen(Struct):
     accepted: bool = False
     refused: set[bytes] = field(default_factory=set)  # since the last acceptance
 

@@ -6,10 +6,11 @@ still waits in Twilio's queue has no date of sending, so the list is not narrowe
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any
+
+from msgspec import Struct
 
 from fencepost.core.outcome import (
     CredentialFailure,
@@ -34,8 +35,7 @@ UNREADABLE = Uncertain("the list of messages to this number cannot be read")
 Get = Callable[[str, float], Awaitable[Reply]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """What is looked for. `since`: unix seconds of the first attempt, by our clock."""
 
     text: str

@@ -5,8 +5,8 @@ psycopg writes a list element by element, in Python: of a run's time for its exc
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from psycopg import AsyncConnection, Connection, DataError
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
@@ -16,8 +16,7 @@ LETTERS = {BIGINT: "q", INT: "i", SMALLINT: "h"}
 NULL = struct.pack("!i", -1)
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+class Array(Struct, frozen=True):
     """One dimension of what one of these types holds. What does not fit is a DataError when it is said."""
 
     oid: int

@@ -2,10 +2,11 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from fencepost.core.version import CODE_VERSION
 
@@ -45,8 +46,7 @@ class State(StrEnum):
     UNKNOWN = "unknown"  # applied, but this code has no such file
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Migration:
+class Migration(Struct, frozen=True, kw_only=True):
     """A numbered file; `name` without its suffix, `sha256` of its content (of what was applied where unknown)."""
 
     name: str

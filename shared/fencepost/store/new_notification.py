@@ -1,9 +1,10 @@
 """What a producer hands over, checked as far as it can be before the database sees it: a slip costs no transaction."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from msgspec import Struct
 
 from fencepost.core.notification import NotificationId, OnUncertain
 from fencepost.core.payload import payload_fault, payload_text, text_fault
@@ -20,8 +21,7 @@ class EnqueueRefused(ValueError):
         self.fault = fault
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewNotification:
+class NewNotification(Struct, frozen=True, kw_only=True):
     """One notification to be. Left out: due now, never expires, priority 1, the channel's own policy for doubt."""
 
     channel: str  # by name
@@ -76,8 +76,7 @@ class NewNotification:
 TEXTS = {"channel": False, "recipient": False, "dedupe_key": True, "on_uncertain": True}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Enqueued:
+class Enqueued(Struct, frozen=True, kw_only=True):
     """There is one notification with this id.
 
     Not `created`: it was there under this dedupe key; `differs`: with another recipient or payload, which stay.
@@ -88,8 +87,7 @@ class Enqueued:
     differs: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """This row was not enqueued, others of the call were. `fault` as "field: why"."""
 
     fault: str

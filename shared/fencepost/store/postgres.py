@@ -9,11 +9,11 @@ import os
 import select
 import socket
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psycopg
+from msgspec.structs import replace
 
 from fencepost.core.channel import Skip
 from fencepost.core.exchange import Exchange, Exchanged, Failure, RunStart, RunStarted

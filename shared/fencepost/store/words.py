@@ -3,9 +3,11 @@
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from functools import partial
 from typing import Any
+
+import msgspec
+from msgspec.structs import fields
 
 from fencepost.core.channel import AttemptPolicy, Channel, Skip
 from fencepost.core.exchange import (
@@ -42,7 +44,10 @@ NOT_SYNCHRONOUS = (
     "synchronous_commit is off: what the database has confirmed to a run may be gone after a crash"
 )
 TEXT_CHARACTERS_MAX = 2000
-RECIPIENT = 16  # its place in a claimed row
+FIRST_OF_CLAIMED = 3  # before it in each row: verdicts, lost places, gates
+RECIPIENT, PAYLOAD, EVIDENCE, ON_UNCERTAIN = map(
+    Claimed.__struct_fields__.index, ("recipient", "payload", "evidence", "on_uncertain")
+)
 DIGITS_MAX = 4000  # Python reads no longer integer
 # What JSON this reader cannot read comes to: it has no JSON form either, so its sender refuses that row, and no other.
 UNREADABLE: Mapping[str, Any] = {"unreadable": math.nan}
@@ -58,9 +63,19 @@ def clean(text: str | None) -> str | None:
 
 
 def read_json(text: str | bytes) -> Any:
-    """Whatever the database holds as JSON (G9): a row that broke its reader would break every claim it is in."""
+    """Whatever the database holds as JSON (G9): a row that broke its reader would break every claim it is in.
+
+    Four times as fast as Python's reader, which is left what the quick one refuses: numbers without bounds.
+    """
     try:
-        return JSON.raw_decode(text if isinstance(text, str) else text.decode())[0]
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return _read_patiently(text if isinstance(text, str) else text.decode())
+
+
+def _read_patiently(text: str) -> Any:
+    try:
+        return JSON.raw_decode(text)[0]
     except RecursionError:
         return UNREADABLE
 
@@ -118,23 +133,35 @@ def _settle(words: Sequence[Word]) -> Arguments:
         "s_fences": Array(BIGINT, [word.fence for word in words]),
         "s_outcomes": labels([word.outcome for word in words]),
         "s_kinds": labels([word.kind for word in words]),
-        "s_delays": _unless_empty(list, [_seconds(word.delay_seconds) or None for word in words]),
-        "s_reasons": _unless_empty(list, [clean(word.reason) for word in words]),
+        "s_delays": _unless_empty(_delays, [word.delay_seconds or None for word in words]),
+        "s_reasons": _unless_empty(_texts, [word.reason for word in words]),
         "s_phases": _unless_empty(labels, [fact.phase for fact in facts]),
-        "s_statuses": _unless_empty(
-            partial(Array, SMALLINT), [_within(fact.status, LARGEST_SMALLINT) for fact in facts]
-        ),
-        "s_references": _unless_empty(list, [clean(fact.reference) for fact in facts]),
+        "s_statuses": _unless_empty(_statuses, [fact.status for fact in facts]),
+        "s_references": _unless_empty(_texts, [fact.reference for fact in facts]),
         "s_digests": _unless_empty(partial(Array, BYTEA), [fact.digest for fact in facts]),
-        "s_took": _unless_empty(
-            partial(Array, INT), [_within(fact.took_ms, LARGEST_INT) for fact in facts]
-        ),
-        "s_details": _unless_empty(list, [clean(fact.detail) for fact in facts]),
+        "s_took": _unless_empty(_durations, [fact.took_ms for fact in facts]),
+        "s_details": _unless_empty(_texts, [fact.detail for fact in facts]),
     }
 
 
 def _unless_empty(write: Callable[[list[Any]], Any], column: list[Any]) -> Any:
-    return None if all(value is None for value in column) else write(column)
+    return None if column.count(None) == len(column) else write(column)
+
+
+def _texts(column: Sequence[str | None]) -> list[str | None]:
+    return [clean(text) for text in column]
+
+
+def _delays(column: Sequence[float | None]) -> list[float | None]:
+    return [None if delay is None else _seconds(delay) for delay in column]
+
+
+def _statuses(column: Sequence[int | None]) -> Array:
+    return Array(SMALLINT, [_within(status, LARGEST_SMALLINT) for status in column])
+
+
+def _durations(column: Sequence[int | None]) -> Array:
+    return Array(INT, [_within(milliseconds, LARGEST_INT) for milliseconds in column])
 
 
 def _gates(words: Sequence[GateWord]) -> Arguments:
@@ -161,12 +188,13 @@ def exchanged(exchange: Exchange, rows: Sequence[Sequence[Any]]) -> Exchanged:
 
     A row whose notification is gone (put into the queue by hand) can be sent by nobody; `conservation()` tells of it.
     """
-    (verdicts, lost, gates, *_), *claimed = rows
+    verdicts, lost, gates = rows[0][:FIRST_OF_CLAIMED]
+    bodies = [list(row[FIRST_OF_CLAIMED:]) for row in rows[1:]]
     return Exchanged(
         verdicts=tuple(VERDICTS[letter] for letter in verdicts),
         lost=tuple(exchange.renew[place - 1] for place in lost),
         gates={ChannelId(int(id)): _gate(gate) for id, gate in (gates or {}).items()},
-        claimed=tuple(_claimed(row[3:]) for row in claimed if row[RECIPIENT] is not None),
+        claimed=tuple(_claimed(values) for values in bodies if values[RECIPIENT] is not None),
     )
 
 
@@ -179,32 +207,14 @@ def _gate(gate: Mapping[str, Any]) -> GateAnswer:
     )
 
 
-def _claimed(row: Sequence[Any]) -> Claimed:
-    id, fence, channel, attempts, interruptions, doubt, age, first_age, doubt_age, *rest = row
-    first_digest, evidence, expires_in, lease_left, recipient, payload, idempotency_key, *policy = (
-        rest
-    )
-    on_uncertain, resend_ordered = policy
-    return Claimed(
-        id=id,
-        fence=fence,
-        channel=channel,
-        recipient=recipient,
-        payload=read_json(payload),
-        idempotency_key=idempotency_key,
-        attempts=attempts,
-        interruptions=interruptions,
-        doubt=doubt,
-        age_seconds=age,
-        first_attempt_age_seconds=first_age,
-        first_digest=first_digest,
-        evidence=AttemptOutcome(evidence) if evidence else None,
-        expires_in_seconds=expires_in,
-        lease_left_seconds=lease_left,
-        on_uncertain=OnUncertain(on_uncertain) if on_uncertain else None,
-        doubt_age_seconds=doubt_age,
-        resend_ordered=resend_ordered,
-    )
+def _claimed(values: list[Any]) -> Claimed:
+    """By place: the statement names the columns in the order of the fields. By name it takes ten times as long."""
+    values[PAYLOAD] = read_json(values[PAYLOAD])
+    if values[EVIDENCE] is not None:
+        values[EVIDENCE] = AttemptOutcome(values[EVIDENCE])
+    if values[ON_UNCERTAIN] is not None:
+        values[ON_UNCERTAIN] = OnUncertain(values[ON_UNCERTAIN])
+    return Claimed(*values)
 
 
 def channels(rows: Sequence[Sequence[Any]]) -> tuple[Channel, ...]:

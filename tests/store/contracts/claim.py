@@ -1,9 +1,9 @@
 """Claiming, leases, seq, gates and the end of a run."""
 
 import math
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from fencepost.core.exchange import Facts, Failure, GateWord, Verdict, Want
 from fencepost.core.notification import AttemptOutcome, OnUncertain

@@ -1,8 +1,9 @@
 """One service of AWS in one region, over our own transport: no SDK, so no hidden retry, and the phase is known."""
 
 import asyncio
-import dataclasses
 from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from fencepost.core.reply import Reply
 from fencepost.deadline import Deadline
@@ -115,7 +116,7 @@ class AwsService:
             return reply
         if not self._credentials.refused(lent):
             return reply
-        return dataclasses.replace(reply, reason=Trouble.KEYS_REFUSED.value)
+        return replace(reply, reason=Trouble.KEYS_REFUSED.value)
 
 
 def aws_service(transport: Transport, secret: str | None, place: Place) -> AwsService:

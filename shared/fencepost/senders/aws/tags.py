@@ -1,8 +1,9 @@
 """What ties an event of AWS to the attempt it is about: SES's tags of a mail, the context of a text message. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from uuid import UUID
+
+from msgspec import Struct
 
 from fencepost.core.notification import Claimed, Fence, Held, NotificationId
 from fencepost.core.outcome import Outcome
@@ -13,8 +14,7 @@ ATTEMPT_TAG = "fencepost-attempt"
 KEY_TAG = "fencepost-key"  # ids of two installations in one account are alike, their keys are not
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """`key` is the notification's idempotency key: an event whose key is another's is another's event."""
 
     held: Held

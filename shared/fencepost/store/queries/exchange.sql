@@ -1,8 +1,8 @@
 -- Lists of numbers and bytes are written by arrays.py, in binary.
 -- The payload comes as text: read row by row, one that cannot be read breaks no other (words.py).
 select verdicts, lost, gates,
-       id, fence, channel, attempts, interruptions, doubt, age, first_age, doubt_age, first_digest, evidence, expires_in, lease_left, recipient, payload::text, idempotency_key, on_uncertain,
-       resend_ordered
+       id, fence, channel, recipient, payload::text, idempotency_key, attempts, interruptions, doubt, age, first_age, first_digest, evidence, expires_in, lease_left, on_uncertain, doubt_age,
+       resend_ordered  -- from id on as Claimed has them
   from fencepost.exchange(
     %(run)s::uuid, %(seq)s::int, %(lease)s::float8, %(last)s::boolean,
     %(s_ids)s::bigint[], %(s_fences)s::bigint[], %(s_outcomes)s::fencepost.outcome[], %(s_kinds)s::fencepost.kind[], %(s_delays)s::float8[], %(s_reasons)s::text[],
