@@ -1,7 +1,8 @@
 """The event loop around a run: one exchange at a time, each send on its own, a timer, and nothing left behind."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+import contextlib
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Protocol, assert_never
 
 from msgspec import Struct
@@ -74,55 +75,70 @@ class Drive:
         self._around = around
         self._credentials = Credentials(around.senders, senders)
         self._budget = budget
-        self._events: asyncio.Queue[Event | BaseException] = asyncio.Queue()
+        self._loop = asyncio.get_running_loop()
+        self._over: asyncio.Future[Finish] = self._loop.create_future()
         self._flights: dict[Held, asyncio.Task[Landing]] = {}
         self._talk: asyncio.Task[Event] | None = None
-        self._finish: Finish | None = None
+        self._winding: asyncio.Handle | None = None
+        self._alarm: asyncio.Handle | None = None
         self.stragglers = 0  # sends that did not end although they were stopped
 
     async def to_the_end(self, first: Event) -> Finish:
         """Feed the machine until it finishes. Whatever happens, nothing of it runs on afterwards."""
         try:
             self._feed(first)
-            while self._finish is None:
-                self._feed(await self._next())
-            return self._finish
+            return await self._over
         finally:
+            self._over.cancel()
+            self._silence()
             await self._stop_all()
 
-    def _feed(self, event: Event) -> None:
-        for command in self._machine.step(event, self._around.clock()):
-            self._carry_out(command)
-
-    async def _next(self) -> Event:
-        """The next event, or a tick at the instant the machine named. An event that is there goes first."""
-        event: Event | BaseException
-        if self._events.empty():
-            event = await self._waited()
-        else:
-            event = self._events.get_nowait()
+    def _feed(self, event: Event | BaseException) -> None:
+        """What happened goes in where it happened: nothing waits for its turn in a queue."""
+        if self._over.done():
+            return
         if isinstance(event, BaseException):
-            raise event
-        return event
+            self._over.set_exception(event)
+            return
+        with self._loudly():
+            for command in self._machine.step(event, self._around.clock()):
+                self._carry_out(command)
+        if self._winding is None:
+            self._winding = self._loop.call_soon(self._wind)  # once for all that comes in one turn
 
-    async def _waited(self) -> Event | BaseException:
+    @contextlib.contextmanager
+    def _loudly(self) -> Iterator[None]:
+        """A bug in a callback of the loop is only logged there: it goes to whoever waits for the run."""
         try:
-            async with asyncio.timeout(self._sleep_seconds()):
-                return await self._events.get()
-        except TimeoutError:
-            await self._let_land()
-            return Tick() if self._events.empty() else self._events.get_nowait()
+            yield
+        except Exception as bug:
+            self._over.set_exception(bug)
 
-    async def _let_land(self) -> None:
+    # --- the clock
+
+    def _wind(self) -> None:
+        """Set the alarm for the instant the machine names now."""
+        self._winding = None
+        self._silence()
+        if self._over.done():
+            return
+        with self._loudly():
+            if (wake_at := self._machine.wake_at()) is not None:
+                seconds = max(0.0, wake_at - self._around.clock())
+                self._alarm = self._loop.call_later(seconds, self._let_land, LANDING_TURNS)
+
+    def _silence(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def _let_land(self, turns: int) -> None:
         """Before a tick that stops sends or ends the run: what came while the runtime stood still goes first."""
-        turns = LANDING_TURNS if self._around.clock() >= self._budget.hard_stop else 0
-        while turns and self._flights and self._events.empty():
-            await asyncio.sleep(0)
-            turns -= 1
-
-    def _sleep_seconds(self) -> float | None:
-        wake_at = self._machine.wake_at()
-        return None if wake_at is None else max(0.0, wake_at - self._around.clock())
+        self._alarm = None
+        if self._flights and turns and self._around.clock() >= self._budget.hard_stop:
+            self._alarm = self._loop.call_soon(self._let_land, turns - 1)
+        else:
+            self._feed(Tick())
 
     def _carry_out(self, command: Command) -> None:
         match command:
@@ -138,7 +154,7 @@ class Drive:
             case Report(fact):
                 self._around.report(fact)
             case Finish():
-                self._finish = command
+                self._over.set_result(command)
             case _:
                 assert_never(command)
 
@@ -176,7 +192,7 @@ class Drive:
 
         def landed(_: object) -> None:
             del self._flights[held]
-            self._events.put_nowait(unbegun() if flight.cancelled() else _end_of(flight))
+            self._feed(unbegun() if flight.cancelled() else _end_of(flight))
 
         flight.add_done_callback(landed)
 
@@ -188,7 +204,7 @@ class Drive:
         def heard(_: object) -> None:
             self._talk = None
             if not talk.cancelled():
-                self._events.put_nowait(_end_of(talk))
+                self._feed(_end_of(talk))
 
         talk.add_done_callback(heard)
 

@@ -1,6 +1,8 @@
 """The drive carries out commands: one exchange at a time, each send on its own, nothing left behind."""
 
 import asyncio
+import gc
+import weakref
 from collections.abc import Coroutine
 from typing import Any
 
@@ -138,6 +140,32 @@ def test_a_tick_comes_when_the_machine_named_it_and_events_go_first() -> None:
     assert [type(event) for event in machine.events] == [Started, Replied, Tick]
 
 
+def test_no_alarm_outlives_the_run() -> None:
+    """A warm worker's loop goes on: an alarm in it would keep the run alive until it rings."""
+
+    async def whole() -> None:
+        stage, machine = Stage(), Script(lambda event: [])
+        drive = stage.drive(machine)
+        machine.wakes.append(stage.clock() + 3600.0)
+        running = asyncio.create_task(drive.to_the_end(BEGIN))
+        await _turns(5)  # it waits for its alarm now
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        gone = weakref.ref(drive)
+        del drive, running
+        await _turns(1)
+        gc.collect()
+        assert gone() is None
+
+    asyncio.run(whole())
+
+
+async def _turns(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
 def test_facts_are_reported() -> None:
     stage = Stage()
     fact = LeasesRenewed(count=1, lost=0)
@@ -200,6 +228,28 @@ def test_a_bug_of_the_machine_ends_the_run_loudly_and_leaves_nothing_behind() ->
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(whole())
+
+
+def test_a_bug_in_naming_the_next_instant_ends_the_run_loudly() -> None:
+    class Lost(Script):
+        def wake_at(self) -> float | None:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        play(Stage(), Lost(lambda event: []))
+
+
+def test_what_no_guard_catches_ends_the_run_loudly() -> None:
+    class Interrupted(BaseException):
+        pass
+
+    async def interrupted(claimed: Claimed) -> Reply:
+        raise Interrupted
+
+    stage = Stage()
+    stage.sender.on_send = interrupted
+    with pytest.raises(Interrupted):
+        play(stage, Script(lambda event: [Send(row(1), 10.0)]))
 
 
 def test_the_same_row_is_never_in_flight_twice() -> None:

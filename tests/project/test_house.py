@@ -84,15 +84,15 @@ def test_every_module_says_what_it_is(source: Source) -> None:
         assert ast.get_docstring(source.tree), source.shown
 
 
-def test_the_guard_around_one_item_is_the_only_one_that_catches_everything() -> None:
-    """Cleaning up and raising it again catches nothing."""
+def test_the_guard_around_one_item_is_the_only_one_that_swallows_everything() -> None:
+    """Cleaning up and raising it again catches nothing; the drive hands a bug on to whoever waits for the run."""
     found = [
         source.shown
         for source in product()
         for node in ast.walk(source.tree)
         if isinstance(node, ast.ExceptHandler) and _catches_everything(node)
     ]
-    assert found == ["shared/fencepost/attempt.py"]
+    assert sorted(found) == ["shared/fencepost/attempt.py", "shared/fencepost/drive.py"]
 
 
 def _catches_everything(node: ast.ExceptHandler) -> bool:
