@@ -77,7 +77,7 @@ def _ticks(server: Server, layers: Sequence[Path]) -> Table:
         }
         idle = cold(layers, "tick", environment)
         with psycopg.connect(database, autocommit=True) as connection:
-            load_fencepost(connection, DUE, lambda number: f"{url}/after/10")
+            load_fencepost(connection, DUE, lambda number: f"{url}/after/0010")
         busy = cold(layers, "tick", environment)
     if (idle["answer"]["ended"], busy["answer"]["delivered"]) != ("idle", DUE):
         raise RuntimeError(f"the ticks came to {idle['answer']} and {busy['answer']}")

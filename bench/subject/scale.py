@@ -101,7 +101,7 @@ def _drained(
     closed = _count(connection, "finished_fencepost")
     exchanges = _count(connection, "run_exchanges")
     empty = meter.wal_position(connection)
-    load_fencepost(connection, due, lambda number: f"{url}/after/{ANSWER_MS}", after=closed)
+    load_fencepost(connection, due, lambda number: f"{url}/after/{ANSWER_MS:04}", after=closed)
     enqueued = meter.wal_position(connection)
     connection.execute("vacuum analyze")
     wal, server_ns = meter.wal_position(connection), meter.whole_server_ns(server.pid)

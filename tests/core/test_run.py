@@ -102,12 +102,12 @@ def test_enough_words_do_not_wait_for_the_linger() -> None:
 
 
 def test_what_is_enough_grows_with_what_is_held() -> None:
-    """A thousand in flight need no exchange for every ten: a quarter of them share one."""
+    """A thousand in flight need no exchange for every ten: a tenth of them share one."""
     rows = [a_claimed(n) for n in range(1, 401)]
     table = Table(a_channel(slots=400)).answer(*rows)
-    for row in rows[:99]:
+    for row in rows[:39]:
         assert table.reply(row.held, after=0.0001).of(Say) == []
-    assert len(table.reply(rows[99].held, after=0.0001).of(Say)) == 1
+    assert len(table.reply(rows[39].held, after=0.0001).of(Say)) == 1
 
 
 # --- slots and gates

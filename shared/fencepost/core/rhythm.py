@@ -17,7 +17,7 @@ from fencepost.core.renewals import Renewals
 from fencepost.core.words import Saying
 
 WORDS_ENOUGH = 10  # in one exchange: more of them cost it hardly less a word
-SHARE_ENOUGH = 4  # and a quarter of what the run holds: fewer cost CPU, more leave slots empty
+SHARE_ENOUGH = 10  # and a tenth of what the run holds: fewer cost CPU, more leave slots empty
 
 
 class Rhythm(Struct, kw_only=True):
