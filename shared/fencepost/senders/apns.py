@@ -4,6 +4,7 @@ A repeat carries the same `apns-collapse-id` and takes the place of the first on
 sending the same notification again. Nobody can be asked what became of one.
 """
 
+import dataclasses
 import re
 import time
 from collections.abc import Callable
@@ -97,7 +98,7 @@ class Apns:
         self._now = now
         origin, self._path = endpoint(settings.endpoint or ENDPOINTS[settings.environment])
         # Apple ties a connection to the key of its first push (UnrelatedKeyIdInToken).
-        self._origin = replace(origin, party=f"{settings.team_id}/{settings.key_id}")
+        self._origin = dataclasses.replace(origin, party=f"{settings.team_id}/{settings.key_id}")
         self._refused = ""  # the token that was last called expired
         self._topic_accepted = False
 

@@ -3,9 +3,8 @@
 import functools
 import ipaddress
 import re
+from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
-
-from msgspec import Struct
 
 PORTS = {"https": 443, "http": 80}
 TARGET_SAFE = "/%:=&?~+!$,;'@()*[]"  # everything a path or query may hold as it is
@@ -21,20 +20,17 @@ class InvalidUrl(ValueError):
     """The text is no http(s) URL one may call. The message does not repeat it."""
 
 
-class Origin(Struct, frozen=True, kw_only=True):
-    """Who is called, and under which rules. Connections are shared only between equal origins.
-
-    Host and party stay out of every representation (G10).
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Who is called, and under which rules. Connections are shared only between equal origins."""
 
     scheme: str
-    host: str  # ASCII, lower case; an IPv6 literal without brackets
+    host: str = field(repr=False)  # ASCII, lower case; an IPv6 literal without brackets
     port: int
     private_allowed: bool = False  # whether its addresses may lie in private networks
-    party: str = ""  # whose connections, where a provider ties them to one
-
-    def __repr__(self) -> str:
-        return f"Origin({self.scheme}, {self.port}, private_allowed={self.private_allowed})"
+    party: str = field(
+        default="", repr=False
+    )  # whose connections, where a provider ties them to one
 
     @property
     def secure(self) -> bool:
@@ -47,17 +43,15 @@ class Origin(Struct, frozen=True, kw_only=True):
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
 
-class Request(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
     """Its target, headers and body stay out of every representation (G10)."""
 
     origin: Origin
-    target: str  # path and query
-    headers: tuple[tuple[str, str], ...]  # lower case names; no host, no length
-    body: bytes
+    target: str = field(repr=False)  # path and query
+    headers: tuple[tuple[str, str], ...] = field(repr=False)  # lower case names; no host, no length
+    body: bytes = field(repr=False)
     method: str = "POST"  # GET where a provider is asked
-
-    def __repr__(self) -> str:
-        return f"Request({self.method}, {self.origin!r})"
 
 
 @functools.lru_cache(URLS_REMEMBERED)

@@ -41,7 +41,7 @@ class Statements:
         self.connection = connection
 
     def answers(self, name: str, params: Params, kind: type[Answer]) -> list[Answer]:
-        """The rows as values of a dataclass with the same names."""
+        """The rows as values of a type whose fields have the same names."""
         return [msgspec.convert(row, kind) for row in self.rows(name, params)]
 
     def value(self, name: str, params: Params) -> Any:

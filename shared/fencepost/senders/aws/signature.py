@@ -3,10 +3,9 @@
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html
 """
 
+import dataclasses
 import logging
 from typing import Any
-
-from msgspec.structs import replace
 
 from fencepost.senders.request import Request
 
@@ -31,4 +30,4 @@ def signed(request: Request, keys: Any, *, service: str, region: str) -> Request
     )
     SigV4Auth(keys, service, region).add_auth(unsigned)
     headers = tuple((name.lower(), str(value)) for name, value in unsigned.headers.items())
-    return replace(request, headers=headers + UNSIGNED)
+    return dataclasses.replace(request, headers=headers + UNSIGNED)
