@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -51,12 +52,14 @@ def cut_short(
     ground: Ground, backfill: Function, body: Any, over: Callable[[list[str]], bool] | None = None
 ) -> list[str]:
     """A delivery that has the time for some pages and not for all; what comes back of it. A try that had not even the
-    time for one is made again with more."""
+    time for one is made again with more, and what it may have sent before it came back is taken away."""
     ground.connection.execute(SLOW_AT_FIRST)
     for seconds in SHORT_SECONDS:
         back = failed(backfill(batch(body), Context(seconds=seconds)))
         if over(back) if over else not back:
             break
+        if url := os.environ.get("FENCEPOST_QUEUE_URL"):
+            boto3.client("sqs").purge_queue(QueueUrl=url)
     return back
 
 
